@@ -1,0 +1,91 @@
+"""Every error a caller can meet. Each says whether trying again helps.
+
+    RearviewError
+    ├── InvalidInput      the request is malformed; names field and remedy
+    ├── Unauthenticated   no credential, or one nobody issued
+    ├── Forbidden         a valid credential that may not do this
+    ├── NotFound          unknown, or not yours: the same answer
+    ├── Conflict          the memory changed since the caller read it
+    ├── TooLarge          the body is over the limit
+    ├── NotBuilt          a verb of the contract that this version does not have
+    ├── SetupError        the installation cannot run as configured
+    └── Unavailable       a part is down or late; try again
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One thing wrong with a request: where, what, and what to do about it."""
+
+    field: str
+    message: str
+    remedy: str
+
+
+class RearviewError(Exception):
+    """Base of our errors. `retryable`: the same request may succeed later."""
+
+    retryable = False
+    title = "Error"
+
+    def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = tuple(errors)
+
+    def __reduce__(self) -> tuple[type["RearviewError"], tuple[str, tuple[FieldError, ...]]]:
+        # Errors cross process boundaries; the default would drop `errors`.
+        return (type(self), (self.detail, self.errors))
+
+
+class InvalidInput(RearviewError):
+    """The request is malformed. Nothing was stored."""
+
+    title = "Invalid request"
+
+    @classmethod
+    def one(cls, field: str, message: str, remedy: str) -> "InvalidInput":
+        return cls(f"{field}: {message}", [FieldError(field, message, remedy)])
+
+
+class Unauthenticated(RearviewError):
+    title = "No valid credential"
+
+
+class Forbidden(RearviewError):
+    title = "Not allowed"
+
+
+class NotFound(RearviewError):
+    """Unknown, or another's: callers cannot tell which, so the text is fixed."""
+
+    title = "Not found"
+
+    def __init__(self, detail: str = "no such memory", errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail, errors)
+
+
+class Conflict(RearviewError):
+    title = "Version conflict"
+
+
+class TooLarge(RearviewError):
+    title = "Body too large"
+
+
+class NotBuilt(RearviewError):
+    title = "Not in this version"
+
+
+class SetupError(RearviewError):
+    """The installation cannot run as configured; the detail names the setting that changes it."""
+
+    title = "Cannot start"
+
+
+class Unavailable(RearviewError):
+    title = "Temporarily unavailable"
+    retryable = True

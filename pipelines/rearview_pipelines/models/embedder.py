@@ -1,0 +1,83 @@
+"""The embedder that runs in this process, on an exported ONNX folder."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from rearview_pipelines.models.encoder import BATCH, Encoder, windows
+from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
+
+PART_TOKENS = 256
+"""A text with more tokens is embedded in parts of this size."""
+OVERLAP_TOKENS = 48
+"""What two neighbouring parts share, so that no sentence is cut in both."""
+
+
+class OnnxEmbedder:
+    """`Embedder` over one encoder. Queries have a thread of their own: they never wait for writes."""
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        self._encoder = Encoder(folder, "embedder", threads)
+        self._queries = ThreadPoolExecutor(1, thread_name_prefix="embed-query")
+        self._documents = ThreadPoolExecutor(1, thread_name_prefix="embed-document")
+
+    @property
+    def name(self) -> str:
+        return self._encoder.card.identity
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.card.dimension
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        languages = self._encoder.card.languages
+        return None if languages is None else frozenset(languages)
+
+    async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]:
+        loop = asyncio.get_running_loop()
+        spans = await loop.run_in_executor(self._documents, lambda: [self._spans(p) for p in passages])
+        texts = [
+            f"{self._encoder.card.document_prefix}{passage.context}{passage.text[start:end]}"
+            for passage, of_passage in zip(passages, spans, strict=True)
+            for start, end in of_passage
+        ]
+        # Sorted here so that the batches below, run one by one, each hold texts of like length.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        vectors: dict[int, Vector] = {}
+        for at in range(0, len(order), BATCH):
+            chosen = order[at : at + BATCH]
+            batch = [texts[i] for i in chosen]
+            outputs = await loop.run_in_executor(self._documents, self._encoder.run, batch)
+            vectors.update(zip(chosen, map(_unit, outputs), strict=True))
+        numbered = iter(range(len(texts)))
+        return [
+            tuple(EmbeddedPart(start, end, vectors[next(numbered)]) for start, end in of_passage)
+            for of_passage in spans
+        ]
+
+    async def query(self, text: str) -> Vector:
+        loop = asyncio.get_running_loop()
+        prefixed = self._encoder.card.query_prefix + text
+        outputs = await loop.run_in_executor(self._queries, self._encoder.run, [prefixed])
+        return _unit(outputs[0])
+
+    def _spans(self, passage: Passage) -> list[tuple[int, int]]:
+        size = min(PART_TOKENS, self._encoder.card.max_tokens - 2 - len(passage.context))
+        size = max(size, OVERLAP_TOKENS * 2)
+        if len(passage.text.encode()) <= size:  # a token is at least a byte
+            return [(0, len(passage.text))]
+        offsets = self._encoder.offsets(passage.text)
+        if len(offsets) <= size:
+            return [(0, len(passage.text))]
+        cuts = [(offsets[a][0], offsets[b - 1][1]) for a, b in windows(len(offsets), size, OVERLAP_TOKENS)]
+        # Whatever the tokenizer drops at either end still belongs to a part.
+        return [(0, cuts[0][1]), *cuts[1:-1], (cuts[-1][0], len(passage.text))]
+
+
+def _unit(vector: Vector) -> Vector:
+    norm = float(np.linalg.norm(vector))
+    return (vector / norm if norm else vector).astype(np.float32)

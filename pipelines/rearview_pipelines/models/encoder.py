@@ -1,0 +1,85 @@
+"""One ONNX encoder and its tokenizer. Blocking and thread-safe; imports no torch."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from rearview_pipelines.errors import SetupError
+from rearview_pipelines.models.files import ModelCard, read_card
+
+BATCH = 16
+"""Texts in one run. More does not raise throughput on a CPU, and a query would wait longer."""
+
+
+class Encoder:
+    """Runs the graph of an exported folder.
+
+    Args: folder as `models.files` describes it; kind, embedder or reranker; threads, how many one
+    run may use (1: two on a busy 2-core machine made a query 30 times slower).
+    """
+
+    def __init__(self, folder: Path, kind: str, threads: int = 1) -> None:
+        self.card: ModelCard = read_card(folder, kind)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+            )
+            self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as error:  # both libraries raise bare or private types
+            raise SetupError(f"the model in {folder} cannot be loaded; export it again") from error
+        self._tokenizer.enable_truncation(self.card.max_tokens)
+        self._tokenizer.no_padding()
+        self._whole: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._whole.no_truncation()
+        self._whole.no_padding()
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """The character span of every token of a text of any length."""
+        return list(self._whole.encode(text, add_special_tokens=False).offsets)
+
+    def run(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Outputs in the order of the texts: (n, dimension) for an embedder, (n,) for a reranker.
+
+        Batches hold texts of like length, because a batch costs as much as its longest.
+        """
+        encodings = self._tokenizer.encode_batch(list(texts))
+        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i]))
+        outputs: list[NDArray[np.float32] | None] = [None] * len(encodings)
+        for start in range(0, len(order), BATCH):
+            chosen = order[start : start + BATCH]
+            result = self._session.run(None, self._feed([encodings[i] for i in chosen]))[0]
+            for i, row in zip(chosen, np.asarray(result, np.float32), strict=True):
+                outputs[i] = row
+        return np.stack([row for row in outputs if row is not None]) if outputs else np.empty((0,), np.float32)
+
+    def _feed(self, encodings: Sequence[Encoding]) -> dict[str, NDArray[np.int64]]:
+        length = max(len(e) for e in encodings)
+        feed: dict[str, NDArray[np.int64]] = {}
+        for name in self.card.inputs:
+            rows = np.zeros((len(encodings), length), np.int64)
+            for row, encoding in zip(rows, encodings, strict=True):
+                row[: len(encoding)] = getattr(encoding, _ATTRIBUTES[name])
+            feed[name] = rows
+        return feed
+
+
+_ATTRIBUTES = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+
+
+def windows(count: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Spans of at most `size` items that cover `count`, each sharing `overlap` with the next."""
+    start = 0
+    while True:
+        end = min(start + size, count)
+        yield start, end
+        if end == count:
+            return
+        start = end - overlap

@@ -1,0 +1,152 @@
+"""What the domain asks of the outside: protocols, and the values that cross them.
+
+A fake that satisfies a protocol stands in `rearview_pipelines.testing`; the real ones in `stores`
+and `models`, and, where the part lives in another process, in Serve's adapters.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rearview_pipelines.memory import Memory
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text to embed; `context` (who said it, when) is put in front of every part of it."""
+
+    context: str
+    text: str
+
+
+@dataclass(frozen=True)
+class EmbeddedPart:
+    """The unit vector of `text[start:end]`; a short text is one part."""
+
+    start: int
+    end: int
+    vector: Vector
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a memory as the index holds it: span in the text, index terms, unit vector."""
+
+    number: int
+    start: int
+    end: int
+    terms: str
+    vector: Vector
+
+
+@dataclass(frozen=True)
+class Match:
+    """A part that a route found. `score`: cosine for dense, BM25 (0 or more) for keyword."""
+
+    id: str
+    part: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One test on an indexed field. `op`: eq, in, ge, gt, lt, has_all, has_any."""
+
+    field: str
+    op: str
+    value: str | int | float | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which rows: every condition of `all_of`, and of each group in `any_of` at least one."""
+
+    all_of: tuple[Condition, ...] = ()
+    any_of: tuple[tuple[Condition, ...], ...] = ()
+
+    def also(self, *conditions: Condition) -> "Where":
+        return Where(self.all_of + conditions, self.any_of)
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The current instant, with a time zone."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors. Raises Unavailable."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """Languages the model knows (BCP 47); None: any."""
+        ...
+
+    async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]: ...
+    async def query(self, text: str) -> Vector: ...
+
+
+class Reranker(Protocol):
+    """Scores how well each text answers the query, 0 to 1. Raises Unavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]: ...
+
+
+class MemoryIndex(Protocol):
+    """Hot memory. Every call names one tenant and never sees another's rows. Raises Unavailable.
+
+    `fresh` reads see every acknowledged write; others may lag a second behind on a server.
+    """
+
+    async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
+        """Write whole memories, replacing rows of the same id, in one call to the store."""
+        ...
+
+    async def drop_parts(self, tenant: str, ids: Sequence[str]) -> None:
+        """Delete every row of these memories but the first, which holds the record."""
+        ...
+
+    async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]: ...
+
+    async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
+        """All parts of these memories, in order, fresh."""
+        ...
+
+    async def spans(
+        self, tenant: str, found: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Part]:
+        """Single parts by (memory, number); what is gone is left out."""
+        ...
+
+    async def dense(
+        self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False
+    ) -> list[Match]: ...
+
+    async def keyword(
+        self, tenant: str, where: Where, terms: Sequence[str], limit: int, *, fresh: bool = False
+    ) -> list[Match]: ...
+
+    async def page(
+        self, tenant: str, where: Where, before: tuple[int, str] | None, limit: int
+    ) -> list[tuple[int, str]]:
+        """(created, id) of matching memories, newest first, from just after `before`."""
+        ...
+
+    async def counts(self, tenant: str) -> Mapping[str, int]:
+        """Memories by state."""
+        ...
+
+    async def ping(self) -> None: ...

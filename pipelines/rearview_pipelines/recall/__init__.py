@@ -1,0 +1,1 @@
+"""The recall path: pure functions between two calls to the index."""

@@ -1,0 +1,90 @@
+"""From ordered hits to what the caller sees: budget, then floor, then the fields of a hit. Pure.
+
+The floor comes last, so that raising it drops hits and never makes room for others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.ports import Part
+from rearview_pipelines.recall.actionable import actionable
+from rearview_pipelines.recall.answers import Excerpt, Hidden, Hit
+from rearview_pipelines.recall.boosts import age_days
+from rearview_pipelines.recall.budget import fit
+from rearview_pipelines.recall.fusion import Candidate
+from rearview_pipelines.requests import RecallRequest
+from rearview_pipelines.text.tokens import count_tokens
+
+
+@dataclass
+class Seen:
+    """A candidate with its verified record, its evidence (0 to 1) and its place in the order."""
+
+    candidate: Candidate
+    memory: Memory
+    score: float
+    order: float
+
+    @property
+    def when(self) -> datetime:
+        return self.memory.occurred_at or self.memory.created_at
+
+    @property
+    def found_part(self) -> tuple[str, int]:
+        return (self.memory.id, self.candidate.part)
+
+
+def too_long(hits: Sequence[Seen], request: RecallRequest) -> list[tuple[str, int]]:
+    """Parts whose span is needed, because the whole text may not fit the budget."""
+    budget = request.token_budget
+    if budget is None:
+        return []
+    if sum(count_tokens(s.memory.text) for s in hits) <= budget:
+        return []
+    return [s.found_part for s in hits]
+
+
+def fitted(
+    hits: Sequence[Seen],
+    spans: Mapping[tuple[str, int], Part],
+    request: RecallRequest,
+    floor: float,
+    now: datetime,
+) -> tuple[tuple[Hit, ...], Hidden]:
+    """The hits to show, best first, and how many the budget and the floor hide."""
+    texts: list[tuple[str, str]] = []
+    for seen in hits:
+        whole, part = seen.memory.text, spans.get(seen.found_part)
+        texts.append((whole, whole[part.start : part.end] if part else whole))
+    chosen = fit(texts, request.token_budget)
+    shown = [f for f in chosen if hits[f.index].score >= floor]
+    memories = tuple(
+        _hit(hits[f.index], f.text, spans.get(hits[f.index].found_part) if f.cut else None, request, now)
+        for f in shown
+    )
+    return memories, Hidden(floor=len(chosen) - len(shown), budget=len(hits) - len(chosen))
+
+
+def _hit(seen: Seen, text: str, cut: Part | None, request: RecallRequest, now: datetime) -> Hit:
+    reasons = None
+    if request.explain:
+        routes = {
+            name: {"rank": rank, "score": round(score, 4)}
+            for name, (rank, score) in seen.candidate.routes.items()
+        }
+        reasons = {
+            "routes": routes,
+            "fused": round(seen.candidate.fused, 4),
+            "order": round(seen.order, 4),
+            "part": seen.candidate.part,
+        }
+    return Hit.model_construct(
+        **(dict(seen.memory) | {"text": text}),
+        score=round(seen.score, 4),
+        actionable=actionable(seen.memory),
+        age_days=round(age_days(seen.when, now), 2),
+        excerpt=Excerpt(start=cut.start, end=cut.end, of=len(seen.memory.text)) if cut else None,
+        explain=reasons,
+    )

@@ -1,0 +1,200 @@
+"""What callers may ask, and the one parser that turns their JSON into it or names what is wrong."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
+from rearview_pipelines.errors import FieldError, InvalidInput
+from rearview_pipelines.fields import Instant, Key, Metadata, Name, Namespace, Ratio, Tag, Text
+from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, State
+
+MAX_BATCH = 256
+MAX_TOP_K = 100
+MAX_LIST = 500
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise PydanticCustomError("timezone", "{reason}", {"reason": "is not an IANA time zone"}) from error
+    return value
+
+
+Timezone = Annotated[str, Field(strict=True, max_length=64), AfterValidator(_zone)]
+_Item = TypeVar("_Item")
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+OneOrMany = Annotated[tuple[_Item, ...], BeforeValidator(_as_list), Field(min_length=1, max_length=64)]
+"""A value, or a list of values of which any may match."""
+
+
+class Filters(BaseModel):
+    """Which memories count. Fields are joined by and; a list of values by or."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layer: OneOrMany[LayerField] | None = None
+    kind: OneOrMany[Kind] | None = None
+    key: OneOrMany[Key] | None = None
+    namespace: OneOrMany[Namespace] | None = Field(None, description="Finds everything below it too.")
+    metadata: Metadata | None = Field(None, description="All of its pairs equal.")
+    tags: OneOrMany[Tag] | None = Field(None, description="All of these.")
+    any_tags: OneOrMany[Tag] | None = Field(None, description="At least one of these.")
+    task: OneOrMany[Name] | None = None
+    task_type: OneOrMany[Name] | None = None
+    outcome: OneOrMany[Outcome] | None = None
+    session: OneOrMany[Name] | None = None
+    user: OneOrMany[Name] | None = None
+    agent: OneOrMany[Name] | None = None
+    ref: OneOrMany[Name] | None = None
+    min_importance: Ratio | None = None
+    min_confidence: Ratio | None = None
+    since: Instant | None = Field(None, description="Happened at or after.")
+    until: Instant | None = Field(None, description="Happened at or before.")
+    state: OneOrMany[State] | None = Field(None, description="Admins only.")
+
+
+class WriteRequest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    memories: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MAX_BATCH)]
+    timezone: Timezone = "UTC"
+
+
+Query = Annotated[Text, Field(description="1 to 16,384 bytes; never read as query syntax.")]
+
+
+class RecallRequest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query: Query
+    top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 5
+    mode: Literal["hybrid", "semantic", "keyword", "exact"] = "hybrid"
+    filters: Filters = Filters()
+    token_budget: Annotated[int, Field(strict=True, ge=1, le=1_000_000)] | None = Field(
+        500, description="Tokens of text, as the contract counts them; null for none."
+    )
+    min_score: Ratio | None = Field(
+        None, description="Least score; default 0 for recall, REARVIEW_FLOOR for context and MCP."
+    )
+    recency_weight: Ratio = 0.0
+    as_of: Instant | None = Field(None, description="Answer what was held true then.")
+    timezone: Timezone = "UTC"
+    deadline_ms: Annotated[int, Field(strict=True, ge=1, le=60_000)] = 3000
+    after: Annotated[str, Field(strict=True, max_length=64)] | None = None
+    explain: Annotated[bool, Field(strict=True)] = False
+
+
+class ListRequest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    filters: Filters = Filters()
+    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST)] = 50
+    cursor: Annotated[str, Field(strict=True, max_length=128)] | None = None
+
+
+class ForgetRequest(BaseModel):
+    """Exactly one scope. `last_turns` narrows a session to its newest turns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
+    session: Name | None = None
+    last_turns: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
+    dry_run: Annotated[bool, Field(strict=True)] = False
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def parse(model: type[_Model], value: Any, prefix: str = "") -> _Model:
+    """Validate JSON as `model`. Raises InvalidInput with one entry for each thing wrong.
+
+    `prefix` is put before every field's path, as in `memories[3].text`.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise _invalid(error, model, prefix) from error
+
+
+def _invalid(error: ValidationError, model: type[BaseModel], prefix: str) -> InvalidInput:
+    found: dict[str, FieldError] = {}
+    for problem in error.errors(include_url=False, include_input=False):
+        field = _path(prefix, problem["loc"]) or "body"
+        kind, context = problem["type"], problem.get("ctx") or {}
+        message = problem["msg"]
+        owner = _owner(model, problem["loc"])
+        found.setdefault(field, FieldError(field, message, _remedy(kind, context, owner)))
+    errors = list(found.values())
+    detail = "; ".join(f"{e.field}: {e.message}" for e in errors[:3])
+    more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+    return InvalidInput(detail + more, errors)
+
+
+_NESTED: dict[str, type[BaseModel]] = {"memories": Draft, "source": Source, "filters": Filters}
+
+
+def _owner(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
+    """The model whose field a location ends in."""
+    for step in location[:-1]:
+        model = _NESTED.get(str(step), model)
+    return model
+
+
+def _path(prefix: str, location: tuple[int | str, ...]) -> str:
+    path = prefix
+    for step in location:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif not step.startswith(("function-", "constrained-", "nullable[", "tuple[")):
+            path += f".{step}" if path else step
+    return path
+
+
+def _remedy(kind: str, context: Mapping[str, Any], model: type[BaseModel]) -> str:
+    if kind == "extra_forbidden":
+        return "remove it; the fields are " + ", ".join(sorted(model.model_fields))
+    if kind in ("enum", "literal_error"):
+        return f"send one of {context.get('expected', 'the listed values')}"
+    if kind in _REMEDIES:
+        return _REMEDIES[kind].format(**context)
+    if kind.endswith(("_type", "_parsing")) or kind.startswith(("int_", "float_", "bool_")):
+        return f"send a JSON value of type {kind.split('_')[0]}"
+    return "send a value that the field allows; see /openapi.json"
+
+
+_REMEDIES = {
+    "missing": "add it",
+    "blank": "send at least one character that is not white space",
+    "text_too_long": "split it into several memories, each at most 16,384 bytes of UTF-8",
+    "nul": "remove the NUL character",
+    "surrogate": "send complete Unicode characters",
+    "string_unicode": "send complete Unicode characters",
+    "string_too_long": "shorten it to {max_length} characters",
+    "rfc3339": "send a time such as 2026-11-30T09:00:00+08:00",
+    "timezone": "send a name such as Asia/Shanghai, or leave it out for UTC",
+    "namespace": "send a path such as project/billing with at most 16 segments, none empty",
+    "flat": "move nested values into `data`",
+    "json_too_long": "store less, or keep the rest elsewhere and a pointer here",
+    "json_number": "send it as a string",
+    "json_depth": "flatten it",
+    "json_value": "send plain JSON",
+    "too_long": "send at most {max_length}",
+    "too_short": "send at least {min_length}",
+    "greater_than_equal": "send at least {ge}",
+    "less_than_equal": "send at most {le}",
+    "model_type": "send a JSON object",
+    "dict_type": "send a JSON object",
+    "string_type": "send a JSON string",
+    "tuple_type": "send a JSON array",
+    "string_pattern_mismatch": "send the id of a memory",
+}

@@ -1,0 +1,1 @@
+"""Adapters behind the ports that keep things."""

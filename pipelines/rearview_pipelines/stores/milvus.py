@@ -1,0 +1,306 @@
+"""The index on Milvus: Lite as a server on loopback, Lite in this process, or a Milvus server.
+
+Hides what differs: Lite's negative BM25 distances, deletes that ignore partitions, servers without
+BM25, consistency levels. One partition a tenant, always named, since naming it is what prunes.
+"""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import grpc
+from pymilvus import AsyncMilvusClient, MilvusClient
+from pymilvus.exceptions import MilvusException
+
+from rearview_pipelines.errors import SetupError, Unavailable
+from rearview_pipelines.fields import millis
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Condition, Match, Part, Vector, Where
+from rearview_pipelines.stores import schema
+from rearview_pipelines.stores.expressions import expression
+
+log = logging.getLogger(__name__)
+# It logs a traceback with the request's content for every failed call, which we report ourselves.
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+
+COLLECTION = "rearview_memories"
+SCAN_WINDOW = 16_384
+"""The most rows that a Milvus server answers to one query."""
+_PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
+_DAY = 24 * 3600 * 1000
+_LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
+"""Milliseconds of creation time read at a step when listing; 0: all that is left."""
+
+
+class MilvusIndex:
+    """`MemoryIndex` over one collection. Build it with `await MilvusIndex.open(...)`."""
+
+    def __init__(self, client: AsyncMilvusClient, dimension: int, keyword: bool, timeout: float) -> None:
+        self._client = client
+        self._dimension = dimension
+        self._partitions: set[str] = set()
+        self._timeout = timeout
+        self.has_keyword = keyword
+
+    @classmethod
+    async def open(
+        cls, uri: str, *, model: str, dimension: int, token: str = "", timeout: float = 10.0
+    ) -> "MilvusIndex":
+        """Connect, and make the collection where there is none.
+
+        `uri`: http://host:port, or a path ending in `.db` for Lite in this process. `timeout`:
+        seconds a call may take. Raises SetupError if the collection was made with another model,
+        Unavailable if nothing answers.
+        """
+        keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, timeout)
+        return cls(AsyncMilvusClient(uri, token=token, timeout=timeout), dimension, keyword, timeout)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def ping(self) -> None:
+        async with _translated():
+            await self._client.describe_collection(COLLECTION, timeout=self._timeout)
+
+    async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
+        by_tenant: dict[str, list[dict[str, Any]]] = {}
+        for memory, parts in rows:
+            by_tenant.setdefault(memory.tenant, []).extend(schema.rows_of(memory, parts, self._dimension))
+        async with _translated():
+            for tenant, batch in by_tenant.items():
+                partition = await self._own_partition(tenant)
+                await self._client.upsert(COLLECTION, batch, partition_name=partition, timeout=self._timeout)
+
+    async def drop_parts(self, tenant: str, ids: Sequence[str]) -> None:
+        where = Where((Condition("memory", "in", tuple(ids)), Condition("part", "gt", 0)))
+        async with _translated():
+            await self._client.delete(COLLECTION, filter=expression(tenant, where), timeout=self._timeout)
+
+    async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
+        rows = await self._by_key(tenant, ids, ["record", "text"], fresh)
+        memories = [schema.memory_of(row) for row in rows]
+        return {memory.id: memory for memory in memories if memory.tenant == tenant}
+
+    async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
+        where = Where((Condition("memory", "in", tuple(ids)),))
+        rows = await self._rows(tenant, where, _PART_FIELDS, fresh=True)
+        found: dict[str, list[Part]] = {}
+        for row in rows:
+            found.setdefault(row["memory"], []).append(schema.part_of(row))
+        return {id_: tuple(sorted(parts, key=lambda p: p.number)) for id_, parts in found.items()}
+
+    async def spans(
+        self, tenant: str, found: Sequence[tuple[str, int]]
+    ) -> dict[tuple[str, int], Part]:
+        keys = [schema.row_id(id_, part) for id_, part in found]
+        rows = await self._by_key(tenant, keys, _PART_FIELDS, fresh=False)
+        return {(row["memory"], row["part"]): schema.part_of(row) for row in rows}
+
+    async def dense(
+        self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False
+    ) -> list[Match]:
+        hits = await self._search(tenant, where, vector, "vector", {"metric_type": "COSINE"}, limit, fresh)
+        return [Match(id_, part, distance) for id_, part, distance in hits]
+
+    async def keyword(
+        self, tenant: str, where: Where, terms: Sequence[str], limit: int, *, fresh: bool = False
+    ) -> list[Match]:
+        if not self.has_keyword:
+            raise Unavailable("this Milvus server has no BM25 (before 2.5): the keyword route is off")
+        hits = await self._search(tenant, where, " ".join(terms), "sparse", {"metric_type": "BM25"}, limit, fresh)
+        # Lite answers BM25 as a negative distance; a row that shares no term may come back as 0.
+        return [Match(id_, part, abs(distance)) for id_, part, distance in hits if distance]
+
+    async def page(
+        self, tenant: str, where: Where, before: tuple[int, str] | None, limit: int
+    ) -> list[tuple[int, str]]:
+        first = where.also(Condition("part", "eq", 0))
+        end = before[0] + 1 if before else millis(datetime.now(UTC)) + _DAY
+        found: list[tuple[int, str]] = []
+        # No store sorts for us, and reading all rows is slow on Lite: look back step by step.
+        for span in _LOOK_BACK:
+            start = end - span if span else 0
+            window = first.also(Condition("created", "ge", start), Condition("created", "lt", end))
+            rows = await self._rows(tenant, window, ["created", "id"], fresh=True)
+            keys = ((row["created"], row["id"]) for row in rows)
+            found += sorted((key for key in keys if before is None or key < before), reverse=True)
+            if len(found) >= limit:
+                break
+            end = start
+        return found[:limit]
+
+    async def counts(self, tenant: str) -> Mapping[str, int]:
+        rows = await self._rows(tenant, Where((Condition("part", "eq", 0),)), ["state"], fresh=True)
+        return Counter({state.value: 0 for state in State}) + Counter(row["state"] for row in rows)
+
+    async def _search(
+        self,
+        tenant: str,
+        where: Where,
+        data: Any,
+        field: str,
+        params: dict[str, Any],
+        limit: int,
+        fresh: bool,
+    ) -> list[tuple[str, int, float]]:
+        async with _translated():
+            partition = await self._known_partition(tenant)
+            if partition is None:
+                return []
+            [hits] = await self._client.search(
+                COLLECTION,
+                data=[data],
+                anns_field=field,
+                filter=expression(tenant, where),
+                limit=limit,
+                search_params=params,
+                partition_names=[partition],
+                timeout=self._timeout,
+                **_consistency(fresh),
+            )
+            return [(*_split(hit["id"]), float(hit["distance"])) for hit in hits]
+
+    async def _by_key(
+        self, tenant: str, keys: Sequence[str], fields: list[str], fresh: bool
+    ) -> list[dict[str, Any]]:
+        """Rows by primary key: on Lite a look-up, where an expression walks all rows."""
+        if not keys:
+            return []
+        async with _translated():
+            partition = await self._known_partition(tenant)
+            if partition is None:
+                return []
+            return list(
+                await self._client.get(
+                    COLLECTION,
+                    ids=list(keys),
+                    output_fields=fields,
+                    partition_names=[partition],
+                    timeout=self._timeout,
+                    **_consistency(fresh),
+                )
+            )
+
+    async def _rows(
+        self, tenant: str, where: Where, fields: list[str], fresh: bool
+    ) -> list[dict[str, Any]]:
+        """Every matching row. Read in windows by primary key: a server answers so many at once."""
+        async with _translated():
+            partition = await self._known_partition(tenant)
+            if partition is None:
+                return []
+            rows: list[dict[str, Any]] = []
+            offset = 0
+            while True:
+                window = await self._client.query(
+                    COLLECTION,
+                    filter=expression(tenant, where),
+                    output_fields=fields,
+                    limit=SCAN_WINDOW - 1,
+                    offset=offset,
+                    partition_names=[partition],
+                    timeout=self._timeout,
+                    **_consistency(fresh),
+                )
+                rows += window
+                offset += len(window)
+                if len(window) < SCAN_WINDOW - 1:
+                    return rows
+
+    async def _known_partition(self, tenant: str) -> str | None:
+        name = partition_name(tenant)
+        if name not in self._partitions:
+            if not await self._client.has_partition(COLLECTION, name, timeout=self._timeout):
+                return None
+            self._partitions.add(name)
+        return name
+
+    async def _own_partition(self, tenant: str) -> str:
+        name = await self._known_partition(tenant)
+        if name is None:
+            name = partition_name(tenant)
+            await self._client.create_partition(COLLECTION, name, timeout=self._timeout)
+            self._partitions.add(name)
+        return name
+
+
+def partition_name(tenant: str) -> str:
+    """A name that Milvus allows for any tenant, unguessably different for different ones."""
+    return "t_" + hashlib.sha256(tenant.encode()).hexdigest()[:32]
+
+
+def _split(row_id: str) -> tuple[str, int]:
+    memory, _, part = row_id.partition("#")
+    return memory, int(part or 0)
+
+
+def _consistency(fresh: bool) -> dict[str, str]:
+    return {"consistency_level": "Strong" if fresh else "Bounded"}
+
+
+def _prepare(uri: str, token: str, model: str, dimension: int, timeout: float) -> bool:
+    """Make or check the collection, load it; answers whether it has the keyword route."""
+    try:
+        client = MilvusClient(uri, token=token, timeout=timeout)
+        try:
+            if client.has_collection(COLLECTION):
+                keyword = _check(client, model, dimension)
+            else:
+                keyword = _create(client, model, dimension)
+            client.load_collection(COLLECTION)
+            return keyword
+        finally:
+            client.close()
+    except (MilvusException, grpc.RpcError) as error:
+        raise Unavailable(f"Milvus does not answer as it should: {type(error).__name__}") from error
+
+
+def _create(client: MilvusClient, model: str, dimension: int) -> bool:
+    """With BM25 where the server has it, else without: the keyword route is then off."""
+    for keyword in (True, False):
+        note = {"rearview": schema.SCHEMA_VERSION, "model": model, "dimension": dimension, "keyword": keyword}
+        layout = schema.collection_schema(dimension, keyword=keyword, note=json.dumps(note))
+        try:
+            client.create_collection(
+                COLLECTION,
+                schema=layout,
+                index_params=schema.index_params(keyword=keyword),
+                consistency_level="Bounded",
+            )
+        except MilvusException:
+            if not keyword:
+                raise
+            log.warning("this Milvus server takes no BM25 function; the keyword route is off")
+            continue
+        return keyword
+    raise AssertionError("unreachable")
+
+
+def _check(client: MilvusClient, model: str, dimension: int) -> bool:
+    note = json.loads(client.describe_collection(COLLECTION)["description"] or "{}")
+    if note.get("rearview") != schema.SCHEMA_VERSION:
+        raise SetupError(
+            f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere"
+        )
+    if (note["model"], note["dimension"]) != (model, dimension):
+        raise SetupError(
+            f"this store was made with the embedding model {note['model']} ({note['dimension']} "
+            f"dimensions), not {model} ({dimension}): set REARVIEW_EMBED_MODEL back, or use another "
+            "REARVIEW_DATA; two models' vectors cannot be compared"
+        )
+    return bool(note["keyword"])
+
+
+@asynccontextmanager
+async def _translated() -> AsyncIterator[None]:
+    try:
+        yield
+    except (MilvusException, grpc.RpcError, grpc.aio.AioRpcError) as error:
+        # The library's text can hold the filter, and with it a caller's words: keep its type only.
+        raise Unavailable(f"the index did not answer: {type(error).__name__}") from error

@@ -1,0 +1,176 @@
+"""Fakes that satisfy the ports, for tests that need no Milvus and no model. The real ones are
+tested too; these are for speed and for failures that are hard to cause.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from rearview_pipelines.errors import Unavailable
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import (
+    Condition,
+    EmbeddedPart,
+    Match,
+    Part,
+    Passage,
+    Vector,
+    Where,
+)
+from rearview_pipelines.stores.schema import rows_of
+from rearview_pipelines.text.analyse import terms_of
+
+DIMENSION = 64
+
+
+class FakeClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, start: datetime = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)) -> None:
+        self.moment = start
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def forward(self, **delta: float) -> None:
+        self.moment += timedelta(**delta)
+
+
+class HashEmbedder:
+    """A unit vector from the hashed terms of a text: texts that share words are near. Deterministic."""
+
+    name = "fake-hash"
+    dimension = DIMENSION
+    languages: frozenset[str] | None = None
+
+    def __init__(self) -> None:
+        self.failing = False
+
+    async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]:
+        return [(EmbeddedPart(0, len(p.text), self._vector(p.context + p.text)),) for p in passages]
+
+    async def query(self, text: str) -> Vector:
+        return self._vector(text)
+
+    def _vector(self, text: str) -> Vector:
+        if self.failing:
+            raise Unavailable("the embedder was told to fail")
+        vector = np.zeros(DIMENSION, np.float32)
+        for term in terms_of(text):
+            vector[int.from_bytes(hashlib.sha256(term.encode()).digest()[:4], "big") % DIMENSION] += 1
+        norm = float(np.linalg.norm(vector))
+        return vector / norm if norm else vector
+
+
+class MemoryIndexInMemory:
+    """`MemoryIndex` over a dictionary, with exact filters and a textbook BM25."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[Memory, tuple[Part, ...]]] = {}
+        self.failing = False
+        self.upserts = 0
+
+    def _check(self) -> None:
+        if self.failing:
+            raise Unavailable("the index was told to fail")
+
+    async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
+        self._check()
+        self.upserts += 1
+        self.rows.update({memory.id: (memory, tuple(parts)) for memory, parts in rows})
+
+    async def drop_parts(self, tenant: str, ids: Sequence[str]) -> None:
+        self._check()
+        for id_ in ids:
+            memory, parts = self.rows[id_]
+            self.rows[id_] = (memory, parts[:1])
+
+    async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
+        self._check()
+        found = {id_: self.rows[id_][0] for id_ in ids if id_ in self.rows}
+        return {id_: memory for id_, memory in found.items() if memory.tenant == tenant}
+
+    async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
+        return {id_: self.rows[id_][1] for id_ in await self.get(tenant, ids)}
+
+    async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
+        self._check()
+        return {(id_, n): self.rows[id_][1][n] for id_, n in found if id_ in self.rows}
+
+    async def dense(
+        self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False
+    ) -> list[Match]:
+        matches = [
+            Match(memory.id, part.number, float(part.vector @ vector))
+            for memory, parts in self._matching(tenant, where)
+            for part in parts
+        ]
+        return sorted(matches, key=lambda m: -m.score)[:limit]
+
+    async def keyword(
+        self, tenant: str, where: Where, terms: Sequence[str], limit: int, *, fresh: bool = False
+    ) -> list[Match]:
+        rows = self._matching(tenant, where)
+        documents = [(m.id, p.number, Counter(p.terms.split())) for m, parts in rows for p in parts]
+        frequency = {t: sum(t in counts for _, _, counts in documents) for t in terms}
+        matches = []
+        for id_, number, counts in documents:
+            score = sum(
+                math.log(1 + (len(documents) - frequency[t] + 0.5) / (frequency[t] + 0.5))
+                * counts[t]
+                / (counts[t] + 1.2)
+                for t in terms
+                if counts[t]
+            )
+            if score:
+                matches.append(Match(id_, number, score))
+        return sorted(matches, key=lambda m: -m.score)[:limit]
+
+    async def page(
+        self, tenant: str, where: Where, before: tuple[int, str] | None, limit: int
+    ) -> list[tuple[int, str]]:
+        keys = [(round(m.created_at.timestamp() * 1000), m.id) for m, _ in self._matching(tenant, where)]
+        return sorted((k for k in keys if before is None or k < before), reverse=True)[:limit]
+
+    async def counts(self, tenant: str) -> Mapping[str, int]:
+        counts = {state.value: 0 for state in State}
+        for memory, _ in self._matching(tenant, Where()):
+            counts[memory.state.value] += 1
+        return counts
+
+    async def ping(self) -> None:
+        self._check()
+
+    def _matching(self, tenant: str, where: Where) -> list[tuple[Memory, tuple[Part, ...]]]:
+        self._check()
+        return [
+            (memory, parts)
+            for memory, parts in self.rows.values()
+            if memory.tenant == tenant and _holds(where, rows_of(memory, (), DIMENSION)[0])
+        ]
+
+
+def _holds(where: Where, row: Mapping[str, object]) -> bool:
+    return all(_test(row, c) for c in where.all_of) and all(
+        any(_test(row, c) for c in group) for group in where.any_of
+    )
+
+
+def _test(row: Mapping[str, object], condition: Condition) -> bool:
+    held, wanted = row[condition.field], condition.value
+    if isinstance(wanted, tuple):
+        if condition.op == "in":
+            return held in wanted
+        assert isinstance(held, list)
+        return (all if condition.op == "has_all" else any)(value in held for value in wanted)
+    assert isinstance(held, str | int | float)
+    return {
+        "eq": held == wanted,
+        "ge": held >= wanted,  # type: ignore[operator]
+        "gt": held > wanted,  # type: ignore[operator]
+        "lt": held < wanted,  # type: ignore[operator]
+    }[condition.op]

@@ -1,0 +1,1 @@
+"""Reading text without a model: terms, language, token counts."""

@@ -1,0 +1,1 @@
+"""The write path: stages in a list, run by one writer per store."""

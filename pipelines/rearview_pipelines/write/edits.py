@@ -1,0 +1,31 @@
+"""Edits as data: an existing record and the caller's changes, merged into what shall be written."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rearview_pipelines.errors import InvalidInput
+from rearview_pipelines.memory import Draft, Memory
+from rearview_pipelines.requests import parse
+
+
+def draft_of(memory: Memory) -> Draft:
+    """The draft that would make this record again."""
+    return Draft.model_validate(
+        memory.model_dump(include=set(Draft.model_fields)) | {"agent": memory.agent or None, "user": memory.user or None}
+    )
+
+
+def merged(memory: Memory, changes: Mapping[str, Any]) -> Draft:
+    """The record's draft with the changes in it; null takes a field back to its default.
+
+    Raises InvalidInput for an unknown field, a wrong value, or nothing to change.
+    """
+    if not changes:
+        raise InvalidInput.one("body", "changes nothing", "send at least one field to change")
+    fields = {k: v for k, v in draft_of(memory).model_dump().items() if v is not None}
+    for name, value in changes.items():
+        if value is None and name in Draft.model_fields and name != "text":
+            fields.pop(name, None)
+        else:
+            fields[name] = value
+    return parse(Draft, fields)
