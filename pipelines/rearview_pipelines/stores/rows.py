@@ -1,0 +1,98 @@
+"""A memory as rows of the index, and back. Pure: knows the columns, not the store.
+
+One row a part; the record and the text are in the first. Nothing is null (servers before 2.5
+cannot): an absent string is "", an absent bound the far future.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rearview_pipelines.fields import millis
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.ports import Part
+
+FOREVER = 2**62
+"""Milliseconds; the end of what has none."""
+
+
+def metadata_pair(name: str, value: Any) -> str:
+    """One metadata entry as a string that equals another exactly when name and value do."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps([name, value], ensure_ascii=False, separators=(",", ":"))
+
+
+def namespaces(path: str | None) -> list[str]:
+    """A path and all that it lies below, so that a filter needs equality only, never a pattern."""
+    if not path:
+        return []
+    segments = path.split("/")
+    return ["/".join(segments[: i + 1]) for i in range(len(segments))]
+
+
+def row_id(memory_id: str, part: int) -> str:
+    return memory_id if part == 0 else f"{memory_id}#{part}"
+
+
+def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[str, Any]]:
+    """The rows of a memory. One with no parts (a tombstone) has a first row that nothing finds."""
+    occurred = millis(memory.occurred_at or memory.created_at)
+    ends = [millis(t) for t in (memory.valid_to, memory.expires_at, memory.superseded_at) if t]
+    shared = {
+        "memory": memory.id,
+        "tenant": memory.tenant,
+        "agent": memory.agent,
+        "user_name": memory.user,
+        "layer": memory.layer.value,
+        "kind": memory.kind.value,
+        "state": memory.state.value,
+        "visibility": memory.visibility.value,
+        "source_kind": memory.source.kind.value,
+        "outcome": memory.outcome.value if memory.outcome else "",
+        "lang": memory.lang,
+        "memory_key": memory.key or "",
+        "task": memory.task or "",
+        "task_type": memory.task_type or "",
+        "session": memory.session or "",
+        "ref": memory.ref or "",
+        "version": memory.version,
+        "created": millis(memory.created_at),
+        "occurred": occurred,
+        "begins": millis(memory.valid_from) if memory.valid_from else occurred,
+        "ends": min(ends, default=FOREVER),
+        "importance": memory.importance,
+        "confidence": memory.confidence,
+        "tags": list(memory.tags),
+        "namespaces": namespaces(memory.namespace),
+        "metadata": [metadata_pair(k, v) for k, v in memory.metadata.items()],
+    }
+    nowhere = np.zeros(dimension, np.float32)
+    nowhere[0] = 1.0
+    return [
+        shared
+        | {
+            "id": row_id(memory.id, part.number),
+            "part": part.number,
+            "start_at": part.start,
+            "end_at": part.end,
+            "record": memory.model_dump_json(exclude={"text"}) if part.number == 0 else "",
+            "text": memory.text if part.number == 0 else "",
+            "terms": part.terms,
+            "vector": part.vector,
+        }
+        for part in (parts or [Part(0, 0, 0, "", nowhere)])
+    ]
+
+
+def memory_of(row: Mapping[str, Any]) -> Memory:
+    """The record of a first row, as it was written."""
+    return Memory.model_validate(json.loads(row["record"]) | {"text": row["text"]})
+
+
+def part_of(row: Mapping[str, Any]) -> Part:
+    return Part(
+        row["part"], row["start_at"], row["end_at"], row["terms"], np.asarray(row["vector"], np.float32)
+    )

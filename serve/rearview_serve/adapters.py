@@ -1,0 +1,95 @@
+"""Ports of the domain behind Ray Serve handles, and Ray's errors turned into ours."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ray.exceptions import RayError, RayTaskError
+from ray.serve.exceptions import RayServeException
+from ray.serve.handle import DeploymentHandle
+
+from rearview_pipelines.errors import RearviewError, Unavailable
+from rearview_pipelines.models.files import ModelCard
+from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.receipts import Receipt
+from rearview_pipelines.write.stages import Item
+
+
+@asynccontextmanager
+async def translated(part: str) -> AsyncIterator[None]:
+    """Our own errors as they were raised; anything of Ray's as Unavailable."""
+    try:
+        yield
+    except RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, RearviewError):
+            raise cause from None
+        raise Unavailable(f"{part} failed: {type(cause).__name__}") from error
+    except (RayError, RayServeException) as error:
+        raise Unavailable(f"{part} does not answer: {type(error).__name__}") from error
+
+
+class HandleEmbedder:
+    """`Embedder` in the Embed deployment; facts of the model from its card."""
+
+    def __init__(self, handle: DeploymentHandle, card: ModelCard) -> None:
+        self._handle = handle
+        self._card = card
+
+    @property
+    def name(self) -> str:
+        return self._card.identity
+
+    @property
+    def dimension(self) -> int:
+        return self._card.dimension
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        return None if self._card.languages is None else frozenset(self._card.languages)
+
+    async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]:
+        if not passages:
+            return []
+        async with translated("Embed"):
+            return await self._handle.documents.remote(list(passages))  # type: ignore[no-any-return]
+
+    async def query(self, text: str) -> Vector:
+        async with translated("Embed"):
+            return await self._handle.query.remote(text)  # type: ignore[no-any-return]
+
+
+class HandleReranker:
+    """`Reranker` in the Rerank deployment."""
+
+    def __init__(self, handle: DeploymentHandle, card: ModelCard) -> None:
+        self._handle = handle
+        self.name = card.identity
+
+    async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        async with translated("Rerank"):
+            return await self._handle.scores.remote(query, list(texts))  # type: ignore[no-any-return]
+
+
+class HandleWriter:
+    """The one writer, in the Write deployment."""
+
+    def __init__(self, handle: DeploymentHandle) -> None:
+        self._handle = handle
+
+    async def write(
+        self, principal: Principal, items: list[Item], idempotency_key: str | None = None
+    ) -> list[Receipt]:
+        async with translated("Write"):
+            return await self._handle.write.remote(principal, items, idempotency_key)  # type: ignore[no-any-return]
+
+    async def patch(
+        self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
+    ) -> Receipt:
+        async with translated("Write"):
+            return await self._handle.patch.remote(principal, id_, dict(changes), if_match)  # type: ignore[no-any-return]
+
+    async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
+        async with translated("Write"):
+            return await self._handle.forget.remote(principal, list(ids))  # type: ignore[no-any-return]

@@ -1,0 +1,21 @@
+"""The arguments of the Serve application: what the operator writes into a RayService, and `up` passes."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class AppArguments(BaseModel):
+    """Typed arguments of `rearview_serve.app:build`; unknown ones are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: str = Field(description="Folder with keys.json and tokens.json.")
+    milvus_uri: str = Field(description="http(s)://host:port of Milvus or a Milvus Lite server.")
+    milvus_token: str = Field("", repr=False, description="Its credential; empty for none.")
+    milvus_timeout: float = Field(10.0, gt=0, description="Seconds one call to it may take.")
+    embed_folder: str = Field(description="Folder with the embedding model as ONNX.")
+    rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")
+    model_threads: int = Field(1, ge=1, description="Threads of one model run.")
+    floor: float = Field(0.1, ge=0, le=1, description="Least score for context and MCP.")
+    mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers anyway.")
+    mcp_hosts: tuple[str, ...] = Field((), description="Further Host headers that MCP accepts.")
+    max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")

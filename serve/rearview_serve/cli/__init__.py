@@ -1,0 +1,1 @@
+"""The command line: one verb a function, every verb with --json, exit codes that mean something."""

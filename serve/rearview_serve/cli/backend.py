@@ -1,0 +1,138 @@
+"""Where a command goes: to the service that owns the data folder, or into the folder itself."""
+
+import asyncio
+import os
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from rearview_pipelines.errors import SetupError
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.requests import ForgetRequest, RecallRequest, parse
+from rearview_pipelines.service import MemoryService
+from rearview_serve import folder, wire
+from rearview_serve.auth import TokenStore
+from rearview_serve.client import Client
+from rearview_serve.settings import Settings
+
+_Result = TypeVar("_Result")
+
+
+class Backend(Protocol):
+    """The verbs as REST objects."""
+
+    def write(self, body: Any) -> Any: ...
+    def recall(self, body: Any) -> Any: ...
+    def get(self, id_: str) -> Any: ...
+    def list_memories(self, query: dict[str, list[str]]) -> Any: ...
+    def forget(self, ids: list[str]) -> Any: ...
+    def stats(self) -> Any: ...
+
+
+class RemoteBackend:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def write(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/memories", body)
+
+    def recall(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/recall", body)
+
+    def get(self, id_: str) -> Any:
+        return self._client.call("GET", f"/v1/memories/{_segment(id_)}")
+
+    def list_memories(self, query: dict[str, list[str]]) -> Any:
+        return self._client.call("GET", "/v1/memories", params=query)
+
+    def forget(self, ids: list[str]) -> Any:
+        done = [self._client.call("DELETE", f"/v1/memories/{_segment(id_)}")["forgotten"] for id_ in ids]
+        return {"forgotten": sum(done)}
+
+    def stats(self) -> Any:
+        return self._client.call("GET", "/v1/stats")
+
+
+class LocalBackend:
+    """The service in this process, as whoever holds the token."""
+
+    def __init__(self, service: MemoryService, principal: Principal, runner: asyncio.Runner) -> None:
+        self._service = service
+        self._principal = principal
+        self._runner = runner
+
+    def _run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        return self._runner.run(work)
+
+    def write(self, body: Any) -> Any:
+        request, _ = wire.read_write(body)
+        receipts = self._run(self._service.write(self._principal, request))
+        return {"receipts": [r.model_dump(mode="json") for r in receipts]}
+
+    def recall(self, body: Any) -> Any:
+        return wire.shown_answer(self._run(self._service.recall(self._principal, parse(RecallRequest, body))))
+
+    def get(self, id_: str) -> Any:
+        return wire.shown(self._run(self._service.get(self._principal, id_)))
+
+    def list_memories(self, query: dict[str, list[str]]) -> Any:
+        work = self._service.list_memories(self._principal, wire.read_list(query))
+        memories, cursor = self._run(work)
+        return {"memories": [wire.shown(m) for m in memories], "next_cursor": cursor}
+
+    def forget(self, ids: list[str]) -> Any:
+        forgotten = self._run(self._service.forget(self._principal, ForgetRequest(ids=tuple(ids))))
+        return {"forgotten": len(forgotten)}
+
+    def stats(self) -> Any:
+        return self._run(self._service.stats(self._principal))
+
+
+def _segment(id_: str) -> str:
+    from urllib.parse import quote
+
+    return quote(id_, safe="")
+
+
+def token_of(settings: Settings) -> str:
+    """The token to use: REARVIEW_TOKEN, else the admin token of the data folder."""
+    given = os.environ.get("REARVIEW_TOKEN")
+    if given:
+        return given
+    file = settings.data / "token"
+    try:
+        return file.read_text().strip()
+    except OSError as error:
+        raise SetupError(
+            f"there is no token in {file}; start `rearview up` once, or set REARVIEW_TOKEN or REARVIEW_DATA"
+        ) from error
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[Backend]:
+    """REARVIEW_URL if set, else the service that owns the data folder, else the folder opened here."""
+    owner = folder.running(settings.data)
+    url = os.environ.get("REARVIEW_URL") or (owner.url if owner else None)
+    if url:
+        client = Client(url, token_of(settings))
+        try:
+            yield RemoteBackend(client)
+        finally:
+            client.close()
+        return
+    from rearview_serve.embedded import opened
+
+    with asyncio.Runner() as runner:
+        context = opened(settings)
+        service = runner.run(context.__aenter__())
+        try:
+            yield LocalBackend(service, _local_principal(settings), runner)
+        finally:
+            runner.run(context.__aexit__(None, None, None))
+
+
+def _local_principal(settings: Settings) -> Principal:
+    """Who works on a folder of their own: the holder of the token, made on first use."""
+    tokens = TokenStore(settings.data)
+    tokens.first_admin()
+    return tokens.principal(f"Bearer {token_of(settings)}")

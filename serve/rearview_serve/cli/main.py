@@ -1,0 +1,235 @@
+"""`rearview`: the verbs. Each finds its backend, calls it once, prints what came back."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rearview_pipelines.errors import InvalidInput, RearviewError
+from rearview_serve.cli import models, tokens
+from rearview_serve.cli.backend import connected
+from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines
+from rearview_serve.settings import described, read_settings
+
+app = typer.Typer(
+    help="Long-term memory for AI agents.", no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
+)
+app.add_typer(tokens.app, name="token")
+app.add_typer(models.app, name="models")
+
+Json = Annotated[bool, typer.Option("--json", help="Print the REST object.")]
+Data = Annotated[Path | None, typer.Option("--data", help="The data folder; default REARVIEW_DATA or .rearview.")]
+IMPORT_BATCH = 64
+
+
+@app.command()
+def up(
+    data: Data = None,
+    port: Annotated[int | None, typer.Option(help="Default REARVIEW_PORT or 8420.")] = None,
+    no_sample: Annotated[bool, typer.Option("--no-sample", help="Do not write and ask the sample.")] = False,
+) -> None:
+    """Start the service on this machine and serve until Ctrl-C."""
+    with exit_codes():
+        from rearview_serve.up import run
+
+        raise typer.Exit(run(read_settings(data=data, port=port), with_sample=not no_sample))
+
+
+@app.command()
+def write(
+    text: str,
+    kind: Annotated[str, typer.Option(help="fact, preference, decision, action, error, rule or note.")] = "note",
+    tag: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    key: Annotated[str | None, typer.Option(help="Stable name of a value that changes.")] = None,
+    ref: Annotated[str | None, typer.Option(help="Your own name for it.")] = None,
+    fields: Annotated[str | None, typer.Option(help="Any further fields, as a JSON object.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Write one memory."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        body = {"text": text, "kind": kind, "tags": tag or [], "key": key, "ref": ref} | _object("fields", fields)
+        answer = backend.write({k: v for k, v in body.items() if v is not None})
+        emit(answer, as_json, _receipt_lines)
+        if any(receipt["id"] is None for receipt in answer["receipts"]):
+            raise typer.Exit(REFUSED)
+
+
+@app.command()
+def recall(
+    query: str,
+    top_k: Annotated[int, typer.Option(help="1 to 100.")] = 5,
+    mode: Annotated[str, typer.Option(help="hybrid, semantic, keyword or exact.")] = "hybrid",
+    filters: Annotated[str | None, typer.Option(help="Filters, as a JSON object.")] = None,
+    explain: Annotated[bool, typer.Option(help="Say why each was found.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Recall the few memories that answer a query."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        body = {"query": query, "top_k": top_k, "mode": mode, "filters": _object("filters", filters)}
+        answer = backend.recall(body | {"explain": explain})
+        emit(answer, as_json, _recall_lines)
+
+
+@app.command()
+def get(id: str, data: Data = None, as_json: Json = False) -> None:
+    """Show one memory."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        emit(backend.get(id), as_json, memory_lines)
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option(help="1 to 500.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="next_cursor of the page before.")] = None,
+    filter: Annotated[list[str] | None, typer.Option(help="NAME=VALUE; may be repeated.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List memories, newest first."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        query: dict[str, list[str]] = {"limit": [str(limit)]}
+        if cursor:
+            query["cursor"] = [cursor]
+        for pair in filter or []:
+            name, equals, value = pair.partition("=")
+            if not equals:
+                raise InvalidInput.one("filter", f"{pair!r} is not NAME=VALUE", "write for example tags=travel")
+            query.setdefault(name, []).append(value)
+        emit(backend.list_memories(query), as_json, _page_lines)
+
+
+@app.command()
+def forget(ids: list[str], data: Data = None, as_json: Json = False) -> None:
+    """Forget memories by id."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        emit(backend.forget(ids), as_json, lambda answer: iter([f"forgotten: {answer['forgotten']}"]))
+
+
+@app.command("import")
+def import_(file: Path, data: Data = None, as_json: Json = False) -> None:
+    """Write the memories of an NDJSON file, one a line. Running it again is harmless."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        counts: dict[str, int] = {}
+        for start, batch in _batches(file, show=not as_json):
+            try:
+                answer = backend.write({"memories": batch})
+            except InvalidInput as error:
+                lines = f"{file}, lines {start} to {start + len(batch) - 1}"
+                raise InvalidInput(f"{lines}: {error.detail}", error.errors) from error
+            for receipt in answer["receipts"]:
+                counts[receipt["status"]] = counts.get(receipt["status"], 0) + 1
+        emit(counts, as_json, lambda c: (f"{status}: {n}" for status, n in sorted(c.items())))
+
+
+@app.command()
+def stats(data: Data = None, as_json: Json = False) -> None:
+    """Counts of memories by state, and the models in use."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        emit(backend.stats(), as_json, lambda s: (f"{k}: {json.dumps(v)}" for k, v in s.items()))
+
+
+@app.command()
+def settings(as_json: Json = False) -> None:
+    """Print every setting with value, default and meaning."""
+    with exit_codes(as_json):
+        emit(described(read_settings()), as_json, _setting_lines)
+
+
+@app.command()
+def mcp(data: Data = None) -> None:
+    """Speak MCP on standard input and output; hands over to a service that owns the folder."""
+    with exit_codes():
+        from rearview_serve.cli.stdio import run
+
+        run(read_settings(data=data))
+
+
+def _object(name: str, text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput.one(name, "is not JSON", 'write for example {"tags": ["travel"]}') from error
+    if not isinstance(value, dict):
+        raise InvalidInput.one(name, "is not a JSON object", 'write for example {"tags": ["travel"]}')
+    return value
+
+
+def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
+    """(number of the first line, memories) of a file, with a progress bar over its bytes."""
+    try:
+        size = file.stat().st_size
+        lines = file.open(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput.one("file", f"{file} cannot be read ({error.strerror})", "name an NDJSON file") from error
+    with lines, typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar:
+        start, batch = 1, []
+        for number, line in enumerate(lines, 1):
+            bar.update(len(line.encode()))
+            if not line.strip():
+                continue
+            try:
+                memory = json.loads(line)
+            except ValueError as error:
+                raise InvalidInput.one(f"line {number}", "is not JSON", "correct it and import again") from error
+            if number == 1 and isinstance(memory, dict) and "manifest" in memory:
+                continue
+            if not batch:
+                start = number
+            batch.append(memory)
+            if len(batch) == IMPORT_BATCH:
+                yield start, batch
+                batch = []
+        if batch:
+            yield start, batch
+
+
+def _receipt_lines(answer: Any) -> Iterator[str]:
+    for receipt in answer["receipts"]:
+        reasons = f"  ({', '.join(receipt['reasons'])})" if receipt["reasons"] else ""
+        yield f"{receipt['status']}  {receipt['id']}{reasons}"
+
+
+def _recall_lines(answer: Any) -> Iterator[str]:
+    for memory in answer["memories"]:
+        yield from memory_lines(memory)
+        if "explain" in memory:
+            yield f"      {json.dumps(memory['explain'])}"
+    if not answer["memories"]:
+        yield "nothing found"
+    if answer["degraded"]:
+        yield f"degraded: {', '.join(answer['degraded'])}"
+    if any(answer["hidden"].values()):
+        yield f"hidden: {', '.join(f'{n} by {what}' for what, n in answer['hidden'].items() if n)}"
+
+
+def _page_lines(page: Any) -> Iterator[str]:
+    for memory in page["memories"]:
+        yield from memory_lines(memory)
+    if page["next_cursor"]:
+        yield f"more: --cursor {page['next_cursor']}"
+
+
+def _setting_lines(rows: Any) -> Iterator[str]:
+    for row in rows:
+        yield f"{row['name']}={row['value']}"
+        yield f"    {row['meaning']} Default: {row['default']}"
+
+
+def main() -> None:
+    """The entry of the console script."""
+    try:
+        app()
+    except RearviewError as error:  # from a verb that has no clearer place for it
+        print(f"rearview: {error.detail}", file=sys.stderr)
+        raise SystemExit(REFUSED) from error
+
+
+if __name__ == "__main__":
+    main()

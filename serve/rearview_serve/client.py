@@ -1,0 +1,53 @@
+"""The service over HTTP, for the command line and the sample: the REST objects, our own errors."""
+
+from typing import Any
+
+import httpx
+
+from rearview_pipelines import errors
+from rearview_serve.errors import STATUS
+
+_BY_STATUS = {status: kind for kind, status in STATUS.items()}
+
+
+class Unreachable(errors.Unavailable):
+    """Nothing answers at the address."""
+
+    title = "Cannot reach the service"
+
+
+class Client:
+    """One service. `seconds`: how long to wait for an answer."""
+
+    def __init__(self, url: str, token: str, seconds: float = 60.0) -> None:
+        self.url = url
+        self._http = httpx.Client(
+            base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=seconds, trust_env=False
+        )
+
+    def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """The JSON answer. Raises the error that the service named, or Unreachable."""
+        try:
+            answer = self._http.request(method, path, json=body, **options)
+        except httpx.TransportError as error:
+            raise Unreachable(
+                f"nothing answers at {self.url} ({type(error).__name__}): is the service up, and is "
+                "REARVIEW_PORT or REARVIEW_URL right?"
+            ) from error
+        if answer.status_code < 400:
+            return answer.json()
+        raise _error(answer)
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def _error(answer: httpx.Response) -> errors.RearviewError:
+    try:
+        body = answer.json()
+        fields = [errors.FieldError(**e) for e in body.get("errors", [])]
+        detail = str(body["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail, fields = f"HTTP {answer.status_code}", []
+    kind = _BY_STATUS.get(answer.status_code, errors.RearviewError)
+    return kind(detail, fields)

@@ -1,0 +1,65 @@
+"""The whole service in this process, without Ray: for the command line and stdio MCP."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from rearview_pipelines.errors import Unavailable
+from rearview_pipelines.models.embedder import OnnxEmbedder
+from rearview_pipelines.models.export import cached
+from rearview_pipelines.models.reranker import OnnxReranker
+from rearview_pipelines.recall.pipeline import RecallPipeline
+from rearview_pipelines.service import MemoryService, SystemClock
+from rearview_pipelines.stores.milvus import MilvusIndex
+from rearview_pipelines.write.keys import load_or_create
+from rearview_pipelines.write.stages import Tools
+from rearview_pipelines.write.writer import Writer
+from rearview_serve.folder import owned
+from rearview_serve.milvus_process import FLUSH_BYTES
+from rearview_serve.settings import Settings
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
+    """Own the data folder and serve it from here. Raises SetupError if another process owns it."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
+    with owned(settings.data):
+        ring = load_or_create(settings.data)
+        embedder = OnnxEmbedder(cached("embedder", settings.embed_model, settings.models), settings.model_threads)
+        reranker = None
+        if settings.rerank_model:
+            folder = cached("reranker", settings.rerank_model, settings.models)
+            reranker = OnnxReranker(folder, settings.model_threads)
+        index = await MilvusIndex.open(
+            settings.milvus_uri or str(settings.data / "milvus.db"),
+            model=embedder.name,
+            dimension=embedder.dimension,
+            token=settings.milvus_token,
+            timeout=settings.milvus_timeout,
+        )
+        clock = SystemClock()
+        try:
+            yield MemoryService(
+                Writer(Tools(index, embedder, ring, clock)),
+                RecallPipeline(index, embedder, reranker, ring, clock),
+                index,
+                embedder,
+                reranker,
+                settings.floor,
+            )
+        finally:
+            await index.close()
+            if settings.milvus_uri is None:
+                await asyncio.to_thread(_close_lite, str(settings.data / "milvus.db"))
+
+
+def _close_lite(path: str) -> None:
+    """Close Lite in order: what it holds in memory goes to its files instead of being replayed."""
+    from milvus_lite.server_manager import server_manager_instance
+
+    try:
+        server_manager_instance.release_server(path)
+    except OSError as error:
+        raise Unavailable(f"Milvus Lite did not close in order: {type(error).__name__}") from error

@@ -1,0 +1,276 @@
+"""REST and MCP over one ASGI app: wire → service → wire. Knows no Ray; `app.py` puts it in a replica."""
+
+import contextvars
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rearview_pipelines.errors import (
+    InvalidInput,
+    NotFound,
+    RearviewError,
+    TooLarge,
+    Unauthenticated,
+)
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.receipts import Receipt, WriteAnswer
+from rearview_pipelines.recall.answers import ContextAnswer
+from rearview_pipelines.requests import ForgetRequest, RecallRequest, parse
+from rearview_pipelines.service import MemoryService
+from rearview_serve import __version__, mcp, openapi, wire
+from rearview_serve.auth import TokenStore
+from rearview_serve.errors import RETRY_AFTER_SECONDS, status_of
+from rearview_serve.mcp_tools import Tools
+from rearview_serve.metrics import Metrics
+
+PROBLEM = "application/problem+json"
+_asking: contextvars.ContextVar[Principal] = contextvars.ContextVar("principal")
+
+
+@dataclass(frozen=True)
+class Ingress:
+    """What the app needs. `parts`: checks of readiness by name, each raising when not ready."""
+
+    service: MemoryService
+    tokens: TokenStore
+    metrics: Metrics
+    parts: Mapping[str, Callable[[], Awaitable[object]]]
+    reflect: Callable[[], Awaitable[object]]
+    max_body: int
+    mcp_seconds: float
+    mcp_hosts: tuple[str, ...]
+    floor: float
+
+
+def create_app(parts: Ingress) -> FastAPI:
+    tools = Tools(parts.service, parts.mcp_seconds, parts.floor, parts.metrics)
+    server = mcp.build(tools, _asking.get)
+    hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", *parts.mcp_hosts]
+    security = TransportSecuritySettings(
+        allowed_hosts=hosts, allowed_origins=[f"{s}://{h}" for h in hosts for s in ("http", "https")]
+    )
+    mcp_app = server.streamable_http_app(
+        streamable_http_path="/",
+        stateless_http=True,
+        json_response=True,
+        transport_security=security,
+        max_request_body_size=parts.max_body,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with server.session_manager.run():
+            yield
+
+    app = FastAPI(
+        title="Rearview",
+        version=__version__,
+        summary="Long-term memory for AI agents.",
+        description=openapi.DESCRIPTION,
+        lifespan=lifespan,
+    )
+    app.include_router(_memories(parts))
+    app.include_router(_recalls(parts))
+    app.include_router(_operations(parts))
+    app.mount("/mcp", _authenticated(mcp_app, parts.tokens))
+    app.add_exception_handler(RearviewError, _on_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_surprise)
+    app.middleware("http")(_measured(parts.metrics))
+    openapi.install(app)
+    return app
+
+
+def _memories(parts: Ingress) -> APIRouter:
+    router = APIRouter(prefix="/v1/memories", tags=["memories"])
+
+    @router.post("", status_code=201, response_model=WriteAnswer, **openapi.write())
+    async def write(request: Request) -> Any:
+        principal = _principal(parts, request)
+        asked, _ = wire.read_write(await _json(parts, request))
+        receipts = await parts.service.write(principal, asked, _idempotency_key(request))
+        parts.metrics.wrote(receipts)
+        return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]}, 201)
+
+    @router.get("", response_model=wire.MemoryPage, **openapi.listing())
+    async def list_memories(request: Request) -> Any:
+        principal = _principal(parts, request)
+        query = {k: request.query_params.getlist(k) for k in request.query_params}
+        memories, cursor = await parts.service.list_memories(principal, wire.read_list(query))
+        return JSONResponse({"memories": [wire.shown(m) for m in memories], "next_cursor": cursor})
+
+    @router.get("/{id}", response_model=wire.MemoryOut, **openapi.errors())
+    async def get(id: str, request: Request) -> Any:
+        memory = await parts.service.get(_principal(parts, request), id)
+        return JSONResponse(wire.shown(memory), headers={"ETag": f'"{memory.version}"'})
+
+    @router.patch("/{id}", response_model=Receipt, **openapi.patch())
+    async def patch(id: str, request: Request) -> Any:
+        principal = _principal(parts, request)
+        changes = await _json(parts, request)
+        if not isinstance(changes, dict):
+            raise InvalidInput.one("body", "is not an object", "send the fields to change")
+        receipt = await parts.service.patch(principal, id, changes, _if_match(request))
+        return JSONResponse(receipt.model_dump(mode="json"))
+
+    @router.delete("/{id}", **openapi.delete())
+    async def delete(id: str, request: Request) -> Any:
+        forgotten = await parts.service.forget(_principal(parts, request), ForgetRequest(ids=(id,)))
+        return JSONResponse({"forgotten": len(forgotten)})
+
+    return router
+
+
+def _recalls(parts: Ingress) -> APIRouter:
+    router = APIRouter(prefix="/v1", tags=["recall"])
+
+    @router.post("/recall", response_model=wire.RecallOut, **openapi.recall())
+    async def recall(request: Request) -> Any:
+        principal = _principal(parts, request)
+        answer = await parts.service.recall(principal, parse(RecallRequest, await _json(parts, request)))
+        parts.metrics.answered(answer)
+        return JSONResponse(wire.shown_answer(answer))
+
+    @router.post("/context", response_model=ContextAnswer, **openapi.context())
+    async def context(request: Request) -> Any:
+        principal = _principal(parts, request)
+        answer = await parts.service.context(principal, parse(RecallRequest, await _json(parts, request)))
+        return JSONResponse(answer.model_dump(mode="json"))
+
+    return router
+
+
+def _operations(parts: Ingress) -> APIRouter:
+    router = APIRouter(tags=["operations"])
+
+    @router.get("/v1/stats", **openapi.errors())
+    async def stats(request: Request) -> dict[str, Any]:
+        """Counts of your tenant's memories by state, and the models in use."""
+        return await parts.service.stats(_principal(parts, request))
+
+    @router.post("/v1/reflect", status_code=501, include_in_schema=False)
+    async def reflect(request: Request) -> Any:
+        _principal(parts, request)
+        return await parts.reflect()
+
+    @router.get("/livez")
+    async def livez() -> dict[str, bool]:
+        """Whether the process answers at all."""
+        return {"ok": True}
+
+    @router.get("/readyz", responses={503: {"description": "Which part is missing."}})
+    async def readyz() -> Any:
+        """200 exactly when writes and recalls are answered."""
+        missing = []
+        for name, check in parts.parts.items():
+            try:
+                await check()
+            except RearviewError:
+                missing.append(name)
+        return JSONResponse({"ready": not missing, "missing": missing}, 503 if missing else 200)
+
+    @router.get("/metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Prometheus text."""
+        return Response(parts.metrics.page(parts.service.rejected_rows), media_type="text/plain; version=0.0.4")
+
+    return router
+
+
+def _principal(parts: Ingress, request: Request) -> Principal:
+    return parts.tokens.principal(request.headers.get("authorization"))
+
+
+async def _json(parts: Ingress, request: Request) -> Any:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > parts.max_body:
+            raise TooLarge(f"the body is over {parts.max_body} bytes; send it in several requests")
+    return wire.read_json(bytes(body))
+
+
+def _idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not 0 < len(key) <= 128:
+        raise InvalidInput.one("Idempotency-Key", "is empty or too long", "send 1 to 128 characters")
+    return key
+
+
+def _if_match(request: Request) -> int | None:
+    value = request.headers.get("if-match")
+    if value is None or value == "*":
+        return None
+    text = value.removeprefix("W/").strip('"')
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise InvalidInput.one("If-Match", "is not a version", "send the memory's version, such as 3")
+    return int(text)
+
+
+def _authenticated(app: ASGIApp, tokens: TokenStore) -> ASGIApp:
+    """Let only holders of a token through to MCP; the tools then ask who that was."""
+
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        try:
+            principal = tokens.principal(Request(scope).headers.get("authorization"))
+        except Unauthenticated as error:
+            await _answer(error)(scope, receive, send)
+            return
+        mark = _asking.set(principal)
+        try:
+            await app(scope, receive, send)
+        finally:
+            _asking.reset(mark)
+
+    return guard
+
+
+def _measured(metrics: Metrics) -> Callable[[Request, Any], Awaitable[Response]]:
+    async def measure(request: Request, call_next: Any) -> Response:
+        started = time.perf_counter()
+        response: Response = await call_next(request)
+        route = getattr(request.scope.get("route"), "path", "other")
+        metrics.seconds.labels(route, request.method).observe(time.perf_counter() - started)
+        metrics.requests.labels(route, request.method, str(response.status_code)).inc()
+        return response
+
+    return measure
+
+
+def _answer(error: RearviewError) -> JSONResponse:
+    status = status_of(error)
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.retryable:
+        headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return JSONResponse(wire.problem(error, status), status, headers, media_type=PROBLEM)
+
+
+async def _on_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RearviewError)
+    return _answer(error)
+
+
+async def _on_http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return _answer(NotFound("no such path; see /openapi.json"))
+    body = wire.problem(RearviewError(str(error.detail)), error.status_code)
+    return JSONResponse(body, error.status_code, error.headers, media_type=PROBLEM)
+
+
+async def _on_surprise(_: Request, __: Exception) -> Response:
+    body = wire.problem(RearviewError("the request failed unexpectedly; the log says why"), 500)
+    return JSONResponse(body, 500, media_type=PROBLEM)

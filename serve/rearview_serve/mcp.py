@@ -1,0 +1,82 @@
+"""The MCP server: lists the tools, checks arguments, answers results and problems. HTTP and stdio."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from rearview_pipelines.errors import InvalidInput, RearviewError
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.requests import parse
+from rearview_serve import __version__
+from rearview_serve.errors import status_of
+from rearview_serve.mcp_text import INSTRUCTIONS
+from rearview_serve.mcp_tools import ALIASES, SPECS, Tools, schema_for
+from rearview_serve.wire import problem
+
+log = logging.getLogger(__name__)
+_BY_NAME = {spec.name: spec for spec in SPECS}
+
+
+def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
+    """A server over `tools`; `principal` says on each call who is asking."""
+
+    async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        asking = principal()
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=spec.name,
+                    description=spec.description,
+                    input_schema=schema_for(spec, asking),
+                    annotations=types.ToolAnnotations(
+                        read_only_hint=spec.read_only,
+                        destructive_hint=spec.destructive,
+                        idempotent_hint=True,
+                        open_world_hint=False,
+                    ),
+                )
+                for spec in SPECS
+            ]
+        )
+
+    async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            spec = _BY_NAME.get(ALIASES.get(params.name, params.name))
+            if spec is None:
+                names = ", ".join(_BY_NAME)
+                raise InvalidInput.one("name", "is not a tool", f"call one of {names}")
+            arguments = parse(spec.arguments, params.arguments or {})
+            return _result(await spec.call(tools, principal(), arguments))
+        except RearviewError as error:
+            return _result(problem(error, status_of(error)), is_error=True)
+        except Exception:
+            # The text of an unexpected error may hold the caller's words: to the log's traceback only.
+            log.exception("tool %s failed", params.name if params.name in _BY_NAME else "(unknown)")
+            return _result(problem(RearviewError("the call failed unexpectedly; see the log"), 500), is_error=True)
+
+    return Server(
+        "rearview",
+        version=__version__,
+        title="Rearview memory",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _result(value: dict[str, Any], *, is_error: bool = False) -> types.CallToolResult:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], structured_content=value, is_error=is_error
+    )
+
+
+async def serve_stdio(server: Server[Any]) -> None:
+    """Speak MCP on standard input and output until the client closes them."""
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())

@@ -1,0 +1,251 @@
+"""The MCP tools: their parameters, and what each does with the service."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rearview_pipelines.errors import InvalidInput, Unavailable
+from rearview_pipelines.fields import Data, Instant, Key, Metadata, Name, Namespace, Ratio, Tags, Text
+from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, Visibility
+from rearview_pipelines.principal import Principal, Right, Role
+from rearview_pipelines.recall.answers import RecallAnswer
+from rearview_pipelines.requests import (
+    MAX_BATCH,
+    Filters,
+    ForgetRequest,
+    OneOrMany,
+    RecallRequest,
+    WriteRequest,
+    parse,
+)
+from rearview_pipelines.service import MemoryService
+from rearview_serve import mcp_text
+from rearview_serve.metrics import Metrics
+from rearview_serve.wire import shown_answer
+
+MAX_TOP_K = 20
+RequestId = Annotated[str, Field(strict=True, min_length=1, max_length=128)]
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SearchArguments(_Arguments):
+    query_text: Text = Field(description="What you want to know, in the words of the question.")
+    memory_layer: OneOrMany[LayerField] | None = Field(
+        None, description="working, episodic (events), semantic (facts) or procedural (how to do things)."
+    )
+    task_type_filter: OneOrMany[Name] | None = Field(None, description="Only from tasks of this type.")
+    tags: Tags = Field((), description="All of these.")
+    time_range: str | None = Field(
+        None, max_length=128, description='"A~B": happened from A to B, RFC 3339; either may be empty.'
+    )
+    top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 5
+    min_score: Ratio | None = Field(None, description="Least score, 0 to 1; leave out for the default.")
+    session: Name | None = Field(None, description="Only from this session.")
+
+
+class WriteArguments(_Arguments):
+    text: Text = Field(description="The memory, complete by itself.")
+    layer: LayerField | None = Field(None, description="Default semantic.")
+    kind: Kind = Kind.NOTE
+    key: Key | None = Field(None, description="A stable name for a value that changes, such as user.city.")
+    tags: Tags = ()
+    metadata: Metadata = Field(default_factory=dict)
+    data: Data | None = None
+    namespace: Namespace | None = None
+    task: Name | None = None
+    task_type: Name | None = None
+    outcome: Outcome | None = None
+    importance: Ratio = 0.5
+    confidence: Ratio = 0.7
+    session: Name | None = None
+    ref: Name | None = None
+    source: Source = Source()
+    occurred_at: Instant | None = None
+    valid_from: Instant | None = None
+    valid_to: Instant | None = None
+    expires_at: Instant | None = None
+    pinned: bool = False
+    visibility: Visibility = Field(Visibility.PRIVATE, description="shared: every agent of the team sees it.")
+    request_id: RequestId | None = Field(None, description="Send it again to ask how a late write ended.")
+
+
+class UpdateArguments(_Arguments):
+    memory_id: Name
+    text: Text | None = None
+    tags: Tags | None = None
+    importance: Ratio | None = None
+    pinned: bool | None = None
+    outcome: Outcome | None = None
+
+
+class ForgetArguments(_Arguments):
+    memory_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
+    session: Name | None = None
+    last_turns: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
+        None, description="With session: only its newest turns, so many."
+    )
+    dry_run: bool = False
+    weaken: bool = Field(False, description="Halve their importance instead.")
+
+
+class Tools:
+    """The tools over one service. `seconds`: how long a call may take before it answers regardless."""
+
+    def __init__(
+        self, service: MemoryService, seconds: float, floor: float, metrics: Metrics | None = None
+    ) -> None:
+        self._service = service
+        self._seconds = seconds
+        self._floor = floor
+        self._metrics = metrics
+        self._late: set[asyncio.Task[Any]] = set()
+
+    async def search(self, principal: Principal, arguments: SearchArguments) -> dict[str, Any]:
+        filters = {
+            "layer": arguments.memory_layer,
+            "task_type": arguments.task_type_filter,
+            "tags": arguments.tags or None,
+            "session": arguments.session,
+            **_time_range(arguments.time_range),
+        }
+        request = RecallRequest(
+            query=arguments.query_text,
+            top_k=arguments.top_k,
+            min_score=self._floor if arguments.min_score is None else arguments.min_score,
+            filters=parse(Filters, {k: v for k, v in filters.items() if v is not None}),
+            deadline_ms=max(int(self._seconds * 900), 1),
+        )
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer = await self._service.recall(principal, request)
+        except (TimeoutError, Unavailable) as error:
+            word = "deadline" if isinstance(error, TimeoutError) else "index"
+            answer = RecallAnswer(recall_id=f"r_{uuid.uuid4().hex[:24]}", degraded=(word,))
+        if self._metrics:
+            self._metrics.answered(answer)
+        return _lean(shown_answer(answer))
+
+    async def write(self, principal: Principal, arguments: WriteArguments) -> dict[str, Any]:
+        request_id = arguments.request_id or f"mcp-{uuid.uuid4()}"
+        fields = arguments.model_dump(exclude={"request_id"}, exclude_unset=True)
+        request = WriteRequest(memories=(parse(Draft, fields),))
+
+        async def run() -> dict[str, Any]:
+            receipts = await self._service.write(principal, request, request_id)
+            if self._metrics:
+                self._metrics.wrote(receipts)
+            return {"receipts": [r.model_dump(mode="json") for r in receipts]}
+
+        return await self._in_time(run(), request_id)
+
+    async def update(self, principal: Principal, arguments: UpdateArguments) -> dict[str, Any]:
+        changes = arguments.model_dump(mode="json", exclude={"memory_id"}, exclude_unset=True)
+        changes = {k: v for k, v in changes.items() if v is not None}
+
+        async def run() -> dict[str, Any]:
+            receipt = await self._service.patch(principal, arguments.memory_id, changes)
+            return {"receipts": [receipt.model_dump(mode="json")]}
+
+        return await self._in_time(run(), None)
+
+    async def forget(self, principal: Principal, arguments: ForgetArguments) -> dict[str, Any]:
+        request = ForgetRequest(
+            ids=arguments.memory_ids,
+            session=arguments.session,
+            last_turns=arguments.last_turns,
+            dry_run=arguments.dry_run or arguments.weaken,
+        )
+
+        async def run() -> dict[str, Any]:
+            ids = await self._service.forget(principal, request)
+            if not arguments.weaken:
+                kept = arguments.dry_run
+                return {"forgotten": 0 if kept else len(ids), "dry_run": kept, "ids": list(ids)}
+            if not arguments.dry_run:
+                for id_ in ids:
+                    memory = await self._service.get(principal, id_)
+                    await self._service.patch(principal, id_, {"importance": memory.importance / 2})
+            return {"forgotten": 0, "weakened": len(ids), "dry_run": arguments.dry_run, "ids": list(ids)}
+
+        return await self._in_time(run(), None)
+
+    async def _in_time(self, work: Awaitable[dict[str, Any]], request_id: str | None) -> dict[str, Any]:
+        """The result, or, when it is late, word that it goes on and may be asked for again."""
+        task = asyncio.ensure_future(work)
+        done, _ = await asyncio.wait([task], timeout=self._seconds)
+        if done:
+            return task.result()
+        self._late.add(task)  # a task that nobody holds may be collected before it ends
+        task.add_done_callback(self._ended)
+        hint = "; call again with the same request_id to learn how it ended" if request_id else ""
+        answer: dict[str, Any] = {"retryable": True, "detail": f"not done after {self._seconds:g} s, it goes on{hint}"}
+        return answer | ({"request_id": request_id} if request_id else {})
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._late.discard(task)
+        if not task.cancelled():
+            task.exception()  # nobody waits for it any more; the caller learns it when asking again
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool as it is listed: name, description, arguments, hints."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    call: Callable[[Tools, Principal, Any], Awaitable[dict[str, Any]]]
+    read_only: bool = False
+    destructive: bool = False
+
+
+SPECS = (
+    ToolSpec("memory_write", mcp_text.WRITE, WriteArguments, Tools.write),
+    ToolSpec("memory_search", mcp_text.SEARCH, SearchArguments, Tools.search, read_only=True),
+    ToolSpec("memory_update", mcp_text.UPDATE, UpdateArguments, Tools.update, destructive=True),
+    ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True),
+)
+ALIASES = {"memory_store": "memory_write", "memory_recall": "memory_search"}
+"""Names that other systems use: answered, not listed."""
+
+
+def schema_for(spec: ToolSpec, principal: Principal) -> dict[str, Any]:
+    """The tool's parameters as JSON schema; `visibility` only for who may share."""
+    schema = spec.arguments.model_json_schema()
+    may_share = principal.role is Role.ADMIN or Right.SHARE in principal.rights
+    if not may_share:
+        schema.get("properties", {}).pop("visibility", None)
+    return schema
+
+
+def _time_range(value: str | None) -> dict[str, str]:
+    if value is None:
+        return {}
+    start, tilde, end = (piece.strip() for piece in value.partition("~"))
+    if not tilde or not (start or end):
+        raise InvalidInput.one("time_range", "is not of the form A~B", "send 2026-11-01T00:00:00Z~2026-11-30T00:00:00Z")
+    bounds = {"since": start, "until": end}
+    return {name: _day(bound, name) for name, bound in bounds.items() if bound}
+
+
+def _day(bound: str, name: str) -> str:
+    """A bare date means its first moment as a start and its last as an end."""
+    if len(bound) == len("2026-11-30") and "T" not in bound:
+        return f"{bound}T00:00:00Z" if name == "since" else f"{bound}T23:59:59.999Z"
+    return bound
+
+
+def _lean(value: Any) -> Any:
+    """Without nulls and empty values: a model pays for every token."""
+    if isinstance(value, dict):
+        lean = {k: _lean(v) for k, v in value.items()}
+        kept = ("memories", "degraded", "receipts")
+        return {k: v for k, v in lean.items() if k in kept or v not in (None, "", [], {})}
+    return [_lean(v) for v in value] if isinstance(value, list) else value

@@ -1,0 +1,55 @@
+"""What /metrics shows. Labels are verbs and verdicts: never a text, an id or a tenant."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from rearview_pipelines.recall.answers import RecallAnswer
+from rearview_pipelines.receipts import Receipt
+from rearview_serve import __version__
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "rearview_requests", "HTTP requests answered.", ["route", "method", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "rearview_request_seconds",
+            "Seconds from request to answer.",
+            ["route", "method"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.receipts = Counter(
+            "rearview_writes", "Memories written, by verdict.", ["status"], registry=self.registry
+        )
+        self.recalled = Counter("rearview_recalled", "Memories handed out by recalls.", registry=self.registry)
+        self.recalls_empty = Counter(
+            "rearview_recalls_empty", "Recalls that answered no memory.", registry=self.registry
+        )
+        self.degraded = Counter(
+            "rearview_recalls_degraded", "Recalls that went without a part.", ["part"], registry=self.registry
+        )
+        self.rejected = Gauge(
+            "rearview_rejected_rows", "Rows left out since the start: signature invalid.", registry=self.registry
+        )
+        Gauge("rearview_build", "The version that runs.", ["version"], registry=self.registry).labels(
+            __version__
+        ).set(1)
+
+    def wrote(self, receipts: list[Receipt]) -> None:
+        for receipt in receipts:
+            self.receipts.labels(receipt.status.value).inc()
+
+    def answered(self, answer: RecallAnswer) -> None:
+        self.recalled.inc(len(answer.memories))
+        if not answer.memories:
+            self.recalls_empty.inc()
+        for part in answer.degraded:
+            self.degraded.labels(part).inc()
+
+    def page(self, rejected_rows: int) -> bytes:
+        self.rejected.set(rejected_rows)
+        return generate_latest(self.registry)

@@ -1,0 +1,131 @@
+"""What /openapi.json says of bodies, answers and errors: schemas from the models, examples by us."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from rearview_pipelines.memory import Draft
+from rearview_pipelines.requests import Filters, RecallRequest, WriteRequest
+from rearview_serve.wire import Problem
+
+DESCRIPTION = (
+    "Write what was learned, recall it later in a few hundred tokens, correct it, forget it. "
+    "Every request needs `Authorization: Bearer TOKEN`. Errors are `application/problem+json`."
+)
+_MODELS: tuple[type[BaseModel], ...] = (Draft, WriteRequest, RecallRequest, Filters, Problem)
+_REF = "#/components/schemas/{model}"
+_STATUSES = {
+    401: "No valid credential.",
+    403: "Not allowed to this credential.",
+    404: "Unknown, or not yours.",
+    409: "Version conflict.",
+    413: "Body too large.",
+    422: "Invalid: names field and remedy.",
+    503: "Try again later.",
+}
+_MEMORY = {
+    "text": "The user prefers window seats on morning flights.",
+    "kind": "preference",
+    "tags": ["travel"],
+    "ref": "chat-17/3",
+}
+
+
+def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    content = {"application/problem+json": {"schema": {"$ref": _REF.format(model="Problem")}}}
+    return {s: {"description": _STATUSES[s], "content": content} for s in statuses}
+
+
+def _body(schema: dict[str, Any], examples: dict[str, Any]) -> dict[str, Any]:
+    named = {name: {"value": value} for name, value in examples.items()}
+    content = {"application/json": {"schema": schema, "examples": named}}
+    return {"openapi_extra": {"requestBody": {"required": True, "content": content}}}
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}
+
+
+def errors() -> dict[str, Any]:
+    return {"responses": _problems(401, 403, 404, 503)}
+
+
+def write() -> dict[str, Any]:
+    schema = {"oneOf": [_ref(Draft), _ref(WriteRequest)]}
+    two = [_MEMORY, {"text": "用户喜欢绿茶。", "kind": "preference"}]
+    return {
+        "summary": "Write one memory or up to 256",
+        "responses": _problems(401, 403, 413, 422, 503),
+        **_body(schema, {"one": _MEMORY, "many": {"memories": two}}),
+    }
+
+
+def listing() -> dict[str, Any]:
+    names = [n for n in Filters.model_fields]
+    parameters = [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "string"}}
+        for name in [*names, "limit", "cursor"]
+    ]
+    return {
+        "summary": "List memories, newest first",
+        "responses": _problems(401, 403, 422, 503),
+        "openapi_extra": {"parameters": parameters},
+    }
+
+
+def patch() -> dict[str, Any]:
+    return {
+        "summary": "Change a memory; a new text answers a new id",
+        "responses": _problems(401, 403, 404, 409, 422, 503),
+        **_body({"type": "object"}, {"tags": {"tags": ["travel", "seat"]}, "text": {"text": "The user prefers aisle seats."}}),
+    }
+
+
+def delete() -> dict[str, Any]:
+    return {"summary": "Forget a memory", "responses": _problems(401, 403, 404, 503)}
+
+
+def recall() -> dict[str, Any]:
+    examples = {
+        "question": {"query": "Which seat does the user like?"},
+        "narrow": {"query": "部署为什么失败", "top_k": 3, "filters": {"tags": ["deploy"]}, "explain": True},
+    }
+    return {
+        "summary": "Recall the few memories that matter",
+        "responses": _problems(401, 403, 413, 422, 503),
+        **_body(_ref(RecallRequest), examples),
+    }
+
+
+def context() -> dict[str, Any]:
+    return {
+        "summary": "The same as a block of text for a prompt",
+        "responses": _problems(401, 403, 413, 422, 503),
+        **_body(_ref(RecallRequest), {"question": {"query": "What do I know about the user's travel?"}}),
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Make the app's OpenAPI hold the models that bodies are parsed with, and the credential."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            made = get_openapi(
+                title=app.title,
+                version=app.version,
+                summary=app.summary,
+                description=app.description,
+                routes=app.routes,
+            )
+            _, definitions = models_json_schema([(m, "validation") for m in _MODELS], ref_template=_REF)
+            components = made.setdefault("components", {})
+            components["schemas"] = definitions["$defs"] | components.get("schemas", {})
+            components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            made["security"] = [{"token": []}]
+            app.openapi_schema = made
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI's own way to extend the document

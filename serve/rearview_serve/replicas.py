@@ -1,0 +1,220 @@
+"""What runs inside each deployment: plain classes, testable without a cluster.
+
+Imports stand inside the methods that need them: every deployment is a process of its own, and five
+of them importing everything made a start 20 s longer on two cores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rearview_serve.arguments import AppArguments
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from ray.serve.handle import DeploymentHandle
+
+    from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
+    from rearview_pipelines.principal import Principal
+    from rearview_pipelines.receipts import Receipt
+    from rearview_pipelines.stores.milvus import MilvusIndex
+    from rearview_pipelines.write.stages import Item
+    from rearview_pipelines.write.writer import Writer
+
+READY_SECONDS = 2.0
+"""How long a part may take to say that it is there."""
+WAKE_SECONDS = 30.0
+"""How long a part that sleeps may take to wake and answer."""
+
+
+def quiet() -> None:
+    """Replicas log our own words; libraries only what went wrong."""
+    for name in ("httpx", "mcp", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+async def open_index(arguments: AppArguments, model: str, dimension: int, *, create: bool) -> MilvusIndex:
+    """The index; the writer makes the collection, everyone else waits until it is there."""
+    from rearview_pipelines.stores.milvus import MilvusIndex
+
+    return await MilvusIndex.open(
+        arguments.milvus_uri,
+        model=model,
+        dimension=dimension,
+        token=arguments.milvus_token,
+        timeout=arguments.milvus_timeout,
+        create=create,
+    )
+
+
+class EmbedReplica:
+    def __init__(self, arguments: AppArguments) -> None:
+        from rearview_pipelines.models.embedder import OnnxEmbedder
+
+        self._embedder = OnnxEmbedder(Path(arguments.embed_folder), arguments.model_threads)
+
+    async def documents(self, passages: list[Passage]) -> list[tuple[EmbeddedPart, ...]]:
+        return await self._embedder.documents(passages)
+
+    async def query(self, text: str) -> Vector:
+        return await self._embedder.query(text)
+
+    async def ping(self) -> str:
+        return self._embedder.name
+
+
+class RerankReplica:
+    """Holds the reranker, or nothing where none is configured; then nobody asks it."""
+
+    def __init__(self, arguments: AppArguments) -> None:
+        from rearview_pipelines.models.reranker import OnnxReranker
+
+        folder = arguments.rerank_folder
+        self._reranker = OnnxReranker(Path(folder), arguments.model_threads) if folder else None
+
+    async def scores(self, query: str, texts: list[str]) -> list[float]:
+        if self._reranker is None:
+            from rearview_pipelines.errors import Unavailable
+
+            raise Unavailable("no reranker is configured (REARVIEW_RERANK_MODEL)")
+        return await self._reranker.scores(query, texts)
+
+    async def ping(self) -> str:
+        return self._reranker.name if self._reranker else "off"
+
+
+class ReflectReplica:
+    """Reflection has an issue of its own; until then this says so."""
+
+    async def reflect(self) -> None:
+        from rearview_pipelines.errors import NotBuilt
+
+        raise NotBuilt("reflection is not in this version")
+
+
+class WriteReplica:
+    """The one writer of the store. Never more than one replica."""
+
+    def __init__(self, arguments: AppArguments, embed: DeploymentHandle) -> None:
+        self._arguments = arguments
+        self._embed = embed
+        self._started: asyncio.Task[Writer] | None = None
+
+    async def reconfigure(self, _: dict[str, Any]) -> None:
+        """Called by Serve before the first request, on the loop that requests run on: open here."""
+        await self._writer()
+
+    async def _writer(self) -> Writer:
+        """The writer; opened again by the next call if Milvus was not there."""
+        if self._started is None or (self._started.done() and self._started.exception()):
+            self._started = asyncio.ensure_future(self._open())
+        return await asyncio.shield(self._started)
+
+    async def _open(self) -> Writer:
+        from rearview_pipelines.models.files import read_card
+        from rearview_pipelines.service import SystemClock
+        from rearview_pipelines.write.keys import load_or_create
+        from rearview_pipelines.write.stages import Tools
+        from rearview_pipelines.write.writer import Writer
+        from rearview_serve.adapters import HandleEmbedder
+
+        quiet()
+        embedder = HandleEmbedder(self._embed, read_card(Path(self._arguments.embed_folder), "embedder"))
+        index = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
+        ring = load_or_create(Path(self._arguments.data))
+        return Writer(Tools(index, embedder, ring, SystemClock()))
+
+    async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:
+        return await (await self._writer()).write(principal, items, key)
+
+    async def patch(
+        self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
+    ) -> Receipt:
+        return await (await self._writer()).patch(principal, id_, changes, if_match)
+
+    async def forget(self, principal: Principal, ids: list[str]) -> list[str]:
+        return await (await self._writer()).forget(principal, ids)
+
+    async def ping(self) -> None:
+        await self._writer()
+
+
+class RecallReplica:
+    """The ingress and the recall pipeline in one process: a recall makes one hop, to Embed."""
+
+    def __init__(
+        self,
+        arguments: AppArguments,
+        embed: DeploymentHandle,
+        rerank: DeploymentHandle,
+        write: DeploymentHandle,
+        reflect: DeploymentHandle,
+    ) -> None:
+        self._arguments = arguments
+        self._embed, self._rerank, self._write, self._reflect = embed, rerank, write, reflect
+
+    async def __serve_build_asgi_app__(self) -> FastAPI:
+        """Built in the replica, because an app with MCP in it cannot be sent to one."""
+        from rearview_pipelines.models.files import read_card
+        from rearview_pipelines.recall.pipeline import RecallPipeline
+        from rearview_pipelines.service import MemoryService, SystemClock
+        from rearview_pipelines.write.keys import load_or_create
+        from rearview_serve.adapters import HandleEmbedder, HandleReranker, HandleWriter
+        from rearview_serve.auth import TokenStore
+        from rearview_serve.ingress import Ingress, create_app
+        from rearview_serve.metrics import Metrics
+
+        quiet()
+        arguments = self._arguments
+        embedder = HandleEmbedder(self._embed, read_card(Path(arguments.embed_folder), "embedder"))
+        reranker = None
+        if arguments.rerank_folder:
+            reranker = HandleReranker(self._rerank, read_card(Path(arguments.rerank_folder), "reranker"))
+        index = await open_index(arguments, embedder.name, embedder.dimension, create=False)
+        ring = load_or_create(Path(arguments.data))
+        service = MemoryService(
+            HandleWriter(self._write),
+            RecallPipeline(index, embedder, reranker, ring, SystemClock()),
+            index,
+            embedder,
+            reranker,
+            arguments.floor,
+        )
+        parts = {
+            "index": _in_time("index", service.ping),
+            "embed": _in_time("embed", self._embed.ping.remote),
+            "write": _in_time("write", self._write.ping.remote),
+        }
+        return create_app(
+            Ingress(
+                service,
+                TokenStore(Path(arguments.data)),
+                Metrics(),
+                parts,
+                _in_time("reflect", self._reflect.reflect.remote, WAKE_SECONDS),
+                arguments.max_body,
+                arguments.mcp_seconds,
+                tuple(arguments.mcp_hosts),
+                arguments.floor,
+            )
+        )
+
+
+def _in_time(
+    name: str, call: Callable[[], Awaitable[object]], seconds: float = READY_SECONDS
+) -> Callable[[], Awaitable[object]]:
+    async def check() -> object:
+        from rearview_pipelines.errors import Unavailable
+        from rearview_serve.adapters import translated
+
+        try:
+            async with asyncio.timeout(seconds), translated(name):
+                return await call()
+        except TimeoutError as error:
+            raise Unavailable(f"{name} did not answer within {seconds:g} s") from error
+
+    return check

@@ -1,0 +1,79 @@
+"""Every setting, read once from REARVIEW_* variables. `rearview settings` prints this page."""
+
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from rearview_pipelines.errors import SetupError
+from rearview_pipelines.models.export import PACKAGED
+
+
+class Settings(BaseSettings):
+    """Settings of the service on one machine. Each states meaning, unit, default, and what none means."""
+
+    model_config = SettingsConfigDict(env_prefix="REARVIEW_", extra="ignore", frozen=True)
+
+    data: Path = Field(Path(".rearview"), description="Folder that holds the store, its keys and tokens.")
+    host: str = Field("127.0.0.1", description="Address that HTTP listens on. 0.0.0.0 opens it to the network.")
+    port: int = Field(8420, ge=1, le=65_535, description="Port of REST and MCP.")
+    models: Path = Field(
+        default_factory=lambda: user_cache_path("rearview") / "models",
+        description="Folder for models written as ONNX; default in the user's cache.",
+    )
+    embed_model: str = Field(
+        PACKAGED, description="Embedding model: the packaged one, a name on a hub, a path, or an exported folder."
+    )
+    rerank_model: str | None = Field(
+        None, description="Cross-encoder, by name or path. None: the reranker is off."
+    )
+    model_threads: int = Field(1, ge=1, le=64, description="Threads of one model run; more hurts on a busy machine.")
+    floor: float = Field(
+        0.1, ge=0, le=1, description="Least score of what context and MCP return. 0: no floor."
+    )
+    milvus_uri: str | None = Field(
+        None, description="http(s)://host:port of a Milvus server. None: Milvus Lite in the data folder."
+    )
+    milvus_token: str = Field("", description="user:password or token of that server. Empty: no credential.", repr=False)
+    milvus_timeout: float = Field(10.0, gt=0, description="Seconds that one call to Milvus may take.")
+    mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers with what it has.")
+    mcp_hosts: tuple[str, ...] = Field(
+        (), description="JSON list of further Host headers that MCP accepts, such as [\"memory.example:*\"]."
+    )
+    max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
+    log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    log_bytes: int = Field(10 * 2**20, gt=0, description="Bytes at which a log file is rotated.")
+    log_files: int = Field(3, ge=1, description="Rotated log files kept of each.")
+
+
+def read_settings(**given: Any) -> Settings:
+    """Settings from the environment; `given` ones that are not None win. Raises SetupError."""
+    try:
+        return Settings(**{k: v for k, v in given.items() if v is not None})
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        name = str(problem["loc"][0]) if problem["loc"] else "settings"
+        raise SetupError(f"REARVIEW_{name.upper()}: {problem['msg']}") from error
+
+
+def described(settings: Settings) -> list[dict[str, Any]]:
+    """Name, value, default and meaning of each, without the value of a credential."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        secret = not field.repr
+        rows.append(
+            {
+                "name": f"REARVIEW_{name.upper()}",
+                "value": ("(set)" if value else "") if secret else _plain(value),
+                "default": _plain(field.get_default(call_default_factory=True)),
+                "meaning": field.description,
+            }
+        )
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value

@@ -1,0 +1,276 @@
+"""`rearview up`: start every part on this machine, show the sample, serve until told to stop."""
+
+import logging
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import httpx
+
+from rearview_pipelines.errors import SetupError
+from rearview_pipelines.models.export import cached, is_cached
+from rearview_pipelines.write.keys import load_or_create
+from rearview_serve import folder, sample
+from rearview_serve.arguments import AppArguments
+from rearview_serve.auth import TokenStore
+from rearview_serve.client import Client
+from rearview_serve.log_pipe import rotating_pipe
+from rearview_serve.milvus_process import MilvusProcess
+from rearview_serve.settings import Settings
+
+READY_SECONDS = 60.0
+WATCH_SECONDS = 2.0
+OBJECT_STORE_BYTES = 200 * 2**20
+"""Ray's minimum for comfort: we pass vectors between processes, never large objects."""
+
+Say = Callable[[str], None]
+
+
+def run(settings: Settings, *, with_sample: bool) -> int:
+    """Serve until SIGINT or SIGTERM; answers the exit code. Raises SetupError if it cannot start."""
+    started = time.monotonic()
+
+    def say(line: str) -> None:
+        print(f"[{time.monotonic() - started:5.1f} s] {line}", flush=True)
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    data = settings.data.absolute()
+    with ExitStack() as stack:
+        try:
+            _check_port(settings.host, settings.port)
+            stack.enter_context(folder.owned(data))
+            url = f"http://{_reachable(settings.host)}:{settings.port}"
+            token = _start(settings, data, url, say, stack)
+            say(f"ready in {time.monotonic() - started:.1f} s")
+            found = sample.show(Client(url, token), say) if with_sample else True
+            _print_addresses(url, data, token)
+            if not found:
+                return 1
+            _serve(stack)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            # From here on a second Ctrl-C would only leave things half ended.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            say("stopping")
+            stack.close()
+            say("stopped")
+    return 0
+
+
+def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack) -> str:
+    """Bring up the parts in order; `stack` ends them in the other. Answers the admin token."""
+    logs = data / "logs"
+    logs.mkdir(exist_ok=True)
+    handler = RotatingFileHandler(logs / "up.log", maxBytes=settings.log_bytes, backupCount=settings.log_files)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.getLogger().addHandler(handler)
+    logging.getLogger().setLevel(settings.log_level)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    load_or_create(data)
+    token = TokenStore(data).first_admin()
+    runtime = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rearview-", ignore_cleanup_errors=True)))
+
+    say(f"models: {settings.embed_model} (written once as ONNX, then kept in {settings.models})")
+    _export_apart(settings)
+    embed = cached("embedder", settings.embed_model, settings.models)
+    rerank = None
+    if settings.rerank_model:
+        rerank = cached("reranker", settings.rerank_model, settings.models)
+        say(f"models: reranker {settings.rerank_model}")
+    else:
+        say("models: the reranker is off, none is configured (REARVIEW_RERANK_MODEL)")
+
+    started: Callable[[], None] = _nothing
+    milvus_uri = settings.milvus_uri
+    if milvus_uri is None:
+        say("Milvus Lite: starting on loopback")
+        log = stack.enter_context(rotating_pipe(logs / "milvus.log", settings.log_bytes, settings.log_files))
+        process = stack.enter_context(MilvusProcess(data / "milvus.db", log))
+        milvus_uri = process.uri
+        started = process.wait
+        stack.callback(lambda: say("Milvus Lite: closing"))
+    else:
+        say(f"Milvus: using the server at {milvus_uri}")
+    arguments = AppArguments(
+        data=str(data),
+        milvus_uri=milvus_uri,
+        milvus_token=settings.milvus_token,
+        milvus_timeout=settings.milvus_timeout,
+        embed_folder=str(embed.absolute()),
+        rerank_folder=str(rerank.absolute()) if rerank else None,
+        model_threads=settings.model_threads,
+        floor=settings.floor,
+        mcp_seconds=settings.mcp_seconds,
+        mcp_hosts=settings.mcp_hosts,
+        max_body=settings.max_body,
+    )
+    say("Ray: starting")
+    stack.enter_context(_ray(settings, logs, runtime, arguments, started, say))
+    _wait_ready(url)
+    folder.announce(data, url)
+    stack.callback(folder.withdraw, data)
+    return token
+
+
+@contextmanager
+def _ray(
+    settings: Settings,
+    logs: Path,
+    runtime: Path,
+    arguments: AppArguments,
+    started: Callable[[], None],
+    say: Say,
+) -> Iterator[None]:
+    """Ray and the application on it; their files lie in `runtime`.
+
+    `started` waits for Milvus, which starts at the same time: the replicas need it.
+    """
+    from rearview_serve import haproxy
+
+    os.environ.update(haproxy.environment(runtime))
+    os.environ.update(
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_worker_niceness="0",
+        RAY_ROTATION_MAX_BYTES=str(settings.log_bytes),
+        RAY_ROTATION_BACKUP_COUNT=str(settings.log_files),
+        RAY_DEDUP_LOGS="0",
+        RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
+        # Ray's processes listen on every address and have no setting for that: let none in without
+        # a token that lives as long as they do.
+        RAY_AUTH_MODE="token",
+        RAY_AUTH_TOKEN=secrets.token_urlsafe(32),
+        OMP_NUM_THREADS="1",
+        GRPC_VERBOSITY="NONE",
+    )
+    import ray
+    from ray import serve
+    from ray.serve.config import HTTPOptions
+    from ray.serve.schema import LoggingConfig
+
+    from rearview_serve.app import build
+
+    ray.init(
+        address="local",
+        num_cpus=max(os.cpu_count() or 1, 2),
+        include_dashboard=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _node_ip_address=_loopback(),
+        _temp_dir=str(runtime / "ray"),
+    )
+    try:
+        started()
+        say("Ray Serve: deploying Write, Embed, Rerank, Recall, Reflect")
+        logging_config = LoggingConfig(
+            logs_dir=str(logs / "serve"), log_level=settings.log_level, enable_access_log=False
+        )
+        serve.start(
+            http_options=HTTPOptions(host=settings.host, port=settings.port), logging_config=logging_config
+        )
+        serve.run(
+            build(arguments), name="rearview", route_prefix="/", logging_config=logging_config
+        )
+        yield
+    finally:
+        say("Ray: ending")
+        # Nothing to drain: what was acknowledged is stored, and Serve's own way takes 30 s.
+        ray.shutdown()
+
+
+def _nothing() -> None:
+    """Nothing of ours has to start."""
+
+
+def _export_apart(settings: Settings) -> None:
+    """Write models that are not in the cache, in a process that takes torch's 800 MB with it."""
+    wanted = [("embedder", settings.embed_model), ("reranker", settings.rerank_model)]
+    if all(is_cached(kind, model, settings.models) for kind, model in wanted if model):
+        return
+    environment = os.environ | {
+        "REARVIEW_MODELS": str(settings.models),
+        "REARVIEW_EMBED_MODEL": settings.embed_model,
+        **({"REARVIEW_RERANK_MODEL": settings.rerank_model} if settings.rerank_model else {}),
+    }
+    command = [sys.executable, "-m", "rearview_serve.cli.main", "models", "prepare"]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        reason = done.stderr.strip().splitlines()
+        raise SetupError(reason[-1].removeprefix("rearview: ") if reason else "the models could not be written")
+
+
+def _loopback() -> str | None:
+    """An address of loopback that Ray takes: it replaces 127.0.0.1 by the machine's own on Linux."""
+    return "127.0.0.2" if sys.platform == "linux" else None
+
+
+def _wait_ready(url: str) -> None:
+    end = time.monotonic() + READY_SECONDS
+    missing: Any = "no answer"
+    while time.monotonic() < end:
+        try:
+            answer = httpx.get(f"{url}/readyz", timeout=1, trust_env=False)
+            if answer.status_code == 200:
+                return
+            missing = answer.json().get("missing", answer.status_code)
+        except (httpx.HTTPError, ValueError):
+            missing = "no answer"
+        time.sleep(0.1)
+    raise SetupError(f"the service did not become ready ({missing}); see the logs in the data folder (REARVIEW_DATA)")
+
+
+def _serve(stack: ExitStack) -> None:
+    """Wait for a signal. Ray and Milvus restart or report on their own; we only end them."""
+    print("Serving. Ctrl-C ends everything that was started.", flush=True)
+    waiting = threading.Event()
+    while not waiting.wait(WATCH_SECONDS):
+        continue
+
+
+def _print_addresses(url: str, data: Path, token: str) -> None:
+    print(
+        f"\n  REST docs   {url}/docs\n"
+        f"  MCP         {url}/mcp/\n"
+        f"  token       {token}\n"
+        f"              (also in {data / 'token'}; send it as Authorization: Bearer TOKEN)\n"
+        f"  data        {data}\n",
+        flush=True,
+    )
+
+
+def _check_port(host: str, port: int) -> None:
+    """HAProxy shares a taken port without a word, so look before it starts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SetupError(
+                f"port {port} on {host} cannot be used ({error.strerror}); set REARVIEW_PORT to another"
+            ) from error
+
+
+def _reachable(host: str) -> str:
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+

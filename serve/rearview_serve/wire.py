@@ -1,0 +1,167 @@
+"""The HTTP contract: how a body is read, how a memory and an error look on the wire."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, Field, create_model
+
+from rearview_pipelines.errors import FieldError, InvalidInput, RearviewError
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.recall.answers import Hidden, Hit, RecallAnswer
+from rearview_pipelines.requests import Filters, ListRequest, WriteRequest, parse
+
+_OURS = ("tenant", "derived", "signature")
+"""Fields of a record that are not shown as they are: the scope's name, and proof for our own use."""
+
+
+class SignatureOut(BaseModel):
+    kid: str
+
+
+def _public(name: str, model: type[BaseModel]) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        key: (field.annotation, field) for key, field in model.model_fields.items() if key not in _OURS
+    }
+    return create_model(name, signature=(SignatureOut | None, None), **fields)
+
+
+MemoryOut = _public("MemoryOut", Memory)
+HitOut = _public("HitOut", Hit)
+
+
+class MemoryPage(BaseModel):
+    memories: list[MemoryOut]  # type: ignore[valid-type]
+    next_cursor: str | None
+
+
+class RecallOut(BaseModel):
+    recall_id: str
+    memories: list[HitOut]  # type: ignore[valid-type]
+    degraded: list[str]
+    hidden: Hidden
+    took_ms: float
+    explain: dict[str, Any] | None = None
+
+
+class Problem(BaseModel):
+    """application/problem+json (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] = Field(default_factory=list)
+    retryable: bool
+
+
+def shown(memory: Memory) -> dict[str, Any]:
+    """A memory, or a hit, as clients see it."""
+    out = memory.model_dump(mode="json", exclude=set(_OURS))
+    out["signature"] = {"kid": memory.signature.kid} if memory.signature else None
+    return out
+
+
+def shown_answer(answer: RecallAnswer) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "recall_id": answer.recall_id,
+        "memories": [_shown_hit(hit) for hit in answer.memories],
+        "degraded": list(answer.degraded),
+        "hidden": answer.hidden.model_dump(),
+        "took_ms": answer.took_ms,
+    }
+    if answer.explain is not None:
+        out["explain"] = answer.explain
+    return out
+
+
+def _shown_hit(hit: Hit) -> dict[str, Any]:
+    out = shown(hit)
+    for optional in ("excerpt", "explain"):
+        if out[optional] is None:
+            del out[optional]
+    return out
+
+
+def problem(error: RearviewError, status: int) -> dict[str, Any]:
+    kind = type(error).__name__
+    slug = "".join(f"-{c.lower()}" if c.isupper() else c for c in kind).lstrip("-")
+    return {
+        "type": f"urn:rearview:{slug}",
+        "title": error.title,
+        "status": status,
+        "detail": error.detail,
+        "errors": [vars(e) for e in error.errors],
+        "retryable": error.retryable,
+    }
+
+
+def read_json(body: bytes) -> Any:
+    """A request's JSON. Raises InvalidInput for what is not JSON, with the place where it stops being."""
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_not_json)
+    except UnicodeDecodeError as error:
+        raise InvalidInput.one("body", f"is not UTF-8 at byte {error.start}", "send JSON in UTF-8") from error
+    except RecursionError as error:
+        raise InvalidInput.one("body", "is nested too deeply", "flatten it") from error
+    except ValueError as error:
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        raise InvalidInput.one("body", f"is not JSON{where}", "send a JSON object") from error
+
+
+def _not_json(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_write(value: Any) -> tuple[WriteRequest, bool]:
+    """A write of one memory or of many; the flag says whether it was many."""
+    if not isinstance(value, dict):
+        raise InvalidInput.one("body", "is not an object", 'send one memory, or {"memories": [...]}')
+    if "memories" in value:
+        return parse(WriteRequest, value), True
+    one = {k: v for k, v in value.items() if k != "timezone"}
+    zone = {"timezone": value["timezone"]} if "timezone" in value else {}
+    try:
+        return parse(WriteRequest, {"memories": [one], **zone}), False
+    except InvalidInput as error:
+        raise _without_index(error) from error
+
+
+def _without_index(error: InvalidInput) -> InvalidInput:
+    """The same complaint for a single memory: `text`, not `memories[0].text`."""
+    prefix = "memories[0]."
+    errors = [FieldError(e.field.removeprefix(prefix), e.message, e.remedy) for e in error.errors]
+    return InvalidInput(error.detail.replace(prefix, ""), errors)
+
+
+_NUMBERS = ("min_importance", "min_confidence")
+
+
+def read_list(query: Mapping[str, list[str]]) -> ListRequest:
+    """Filters, limit and cursor of a list from its query string. Raises InvalidInput naming the field."""
+    filters: dict[str, Any] = {}
+    request: dict[str, Any] = {"filters": filters}
+    for name, values in query.items():
+        if name == "limit":
+            request[name] = _number(name, values[-1], int)
+        elif name == "cursor":
+            request[name] = values[-1]
+        elif name not in Filters.model_fields:
+            names = ", ".join(sorted([*Filters.model_fields, "limit", "cursor"]))
+            raise InvalidInput.one(name, "is not a filter", f"remove it; the filters are {names}")
+        elif name in _NUMBERS:
+            filters[name] = _number(name, values[-1], float)
+        elif name in ("since", "until"):
+            filters[name] = values[-1]
+        elif name == "metadata":
+            filters[name] = read_json(values[-1].encode())
+        else:
+            filters[name] = values
+    return parse(ListRequest, request)
+
+
+def _number(name: str, value: str, kind: type[int] | type[float]) -> int | float:
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise InvalidInput.one(name, "is not a number", f"send a number for {name}") from error
