@@ -1,15 +1,15 @@
 """Every error a caller can meet. Each says whether trying again helps.
 
-    RearviewError
-    ├── InvalidInput      the request is malformed; names field and remedy
-    ├── Unauthenticated   no credential, or one nobody issued
-    ├── Forbidden         a valid credential that may not do this
-    ├── NotFound          unknown, or not yours: the same answer
-    ├── Conflict          the memory changed since the caller read it
-    ├── TooLarge          the body is over the limit
-    ├── NotBuilt          a verb of the contract that this version does not have
-    ├── SetupError        the installation cannot run as configured
-    └── Unavailable       a part is down or late; try again
+RearviewError
+├── InvalidInput      the request is malformed; names field and remedy
+├── Unauthenticated   no credential, or one nobody issued
+├── Forbidden         a valid credential that may not do this
+├── NotFound          unknown, or not yours: the same answer
+├── Conflict          the memory changed since the caller read it
+├── TooLarge          the body is over the limit
+├── NotBuilt          a verb of the contract that this version does not have
+├── SetupError        the installation cannot run as configured
+└── Unavailable       a part is down or late; try again
 """
 
 from collections.abc import Sequence

@@ -69,13 +69,12 @@ def _instant(value: Any) -> datetime:
             raise _fail("rfc3339", "is not an RFC 3339 time") from error
     if not isinstance(value, datetime):
         raise _fail("rfc3339", "is not an RFC 3339 time")
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=UTC)
+    moment = value if value.tzinfo else value.replace(tzinfo=UTC)
     try:
-        value.astimezone(UTC)
+        moment.astimezone(UTC)
     except OverflowError as error:
         raise _fail("rfc3339", "is outside the years 1 to 9999") from error
-    return value
+    return moment
 
 
 def _json_value(value: Any, depth: int) -> None:
@@ -132,9 +131,7 @@ Text = Annotated[_Str, AfterValidator(storable), AfterValidator(_text)]
 Name = Annotated[_Str, Field(max_length=MAX_NAME), AfterValidator(storable), AfterValidator(_name)]
 """Up to 128 characters: a user, session, ref, task, speaker."""
 Key = Annotated[_Str, Field(max_length=MAX_KEY), AfterValidator(storable), AfterValidator(_name)]
-Namespace = Annotated[
-    _Str, Field(max_length=MAX_NAMESPACE), AfterValidator(storable), AfterValidator(_namespace)
-]
+Namespace = Annotated[_Str, Field(max_length=MAX_NAMESPACE), AfterValidator(storable), AfterValidator(_namespace)]
 """A path such as `project/billing`; slashes at its ends do not count."""
 Tag = Annotated[_Str, Field(max_length=MAX_TAG), AfterValidator(storable), AfterValidator(_name)]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS, strict=False), AfterValidator(_tags)]

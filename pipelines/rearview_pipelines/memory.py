@@ -83,9 +83,7 @@ class Trust(StrEnum):
 
 
 _ALIASES = {"session": "working", "fact": "semantic", "skill": "procedural"}
-LayerField = Annotated[
-    Layer, BeforeValidator(lambda v: _ALIASES.get(v, v) if isinstance(v, str) else v)
-]
+LayerField = Annotated[Layer, BeforeValidator(lambda v: _ALIASES.get(v, v) if isinstance(v, str) else v)]
 """A layer, or one of the names other systems use for it: session, fact, skill."""
 
 

@@ -125,9 +125,7 @@ class MemoryIndex(Protocol):
         """All parts of these memories, in order, fresh."""
         ...
 
-    async def spans(
-        self, tenant: str, found: Sequence[tuple[str, int]]
-    ) -> dict[tuple[str, int], Part]:
+    async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         """Single parts by (memory, number); what is gone is left out."""
         ...
 

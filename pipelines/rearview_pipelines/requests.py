@@ -134,7 +134,8 @@ def _invalid(error: ValidationError, model: type[BaseModel], prefix: str) -> Inv
         message = problem["msg"]
         owner = _owner(model, problem["loc"])
         found.setdefault(field, FieldError(field, message, _remedy(kind, context, owner)))
-    errors = list(found.values())
+    # A list whose items are all bad is also reported as too short: name the items only.
+    errors = [e for e in found.values() if not any(other.startswith(f"{e.field}[") for other in found)]
     detail = "; ".join(f"{e.field}: {e.message}" for e in errors[:3])
     more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
     return InvalidInput(detail + more, errors)

@@ -110,14 +110,14 @@ class MemoryService:
     ) -> Receipt:
         return await self._writer.patch(principal, id_, changes, if_match)
 
-    async def forget(self, principal: Principal, request: ForgetRequest) -> list[str]:
+    async def forget(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
         """Forget what the request names; answers the ids. A dry run answers them and keeps them."""
         if (request.ids is None) == (request.session is None):
             raise InvalidInput.one("ids", "exactly one scope is needed", "send either ids or session")
         if request.last_turns is not None and request.session is None:
             raise InvalidInput.one("last_turns", "needs a session", "send session too")
         if request.ids is not None:
-            ids = list(request.ids)
+            ids: Sequence[str] = list(request.ids)
         else:
             ids = await self._of_session(principal, request)
         if request.dry_run or not ids:
@@ -125,7 +125,7 @@ class MemoryService:
         return await self._writer.forget(principal, ids)
 
     async def _of_session(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
-        filters = Filters(session=(request.session,))  # type: ignore[arg-type]  # checked by the caller
+        filters = Filters(session=(request.session or "",))
         where = in_states(where_of(principal, filters), (State.ACTIVE, State.PENDING, State.SUPERSEDED))
         keys = await self._index.page(principal.tenant, where, None, MAX_FORGET_TURNS)
         found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])

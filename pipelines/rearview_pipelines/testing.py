@@ -101,9 +101,7 @@ class MemoryIndexInMemory:
         self._check()
         return {(id_, n): self.rows[id_][1][n] for id_, n in found if id_ in self.rows}
 
-    async def dense(
-        self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False
-    ) -> list[Match]:
+    async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
         matches = [
             Match(memory.id, part.number, float(part.vector @ vector))
             for memory, parts in self._matching(tenant, where)
@@ -155,9 +153,7 @@ class MemoryIndexInMemory:
 
 
 def _holds(where: Where, row: Mapping[str, object]) -> bool:
-    return all(_test(row, c) for c in where.all_of) and all(
-        any(_test(row, c) for c in group) for group in where.any_of
-    )
+    return all(_test(row, c) for c in where.all_of) and all(any(_test(row, c) for c in group) for group in where.any_of)
 
 
 def _test(row: Mapping[str, object], condition: Condition) -> bool:

@@ -78,15 +78,11 @@ class HandleWriter:
     def __init__(self, handle: DeploymentHandle) -> None:
         self._handle = handle
 
-    async def write(
-        self, principal: Principal, items: list[Item], idempotency_key: str | None = None
-    ) -> list[Receipt]:
+    async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
         async with translated("Write"):
             return await self._handle.write.remote(principal, items, idempotency_key)  # type: ignore[no-any-return]
 
-    async def patch(
-        self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
-    ) -> Receipt:
+    async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         async with translated("Write"):
             return await self._handle.patch.remote(principal, id_, dict(changes), if_match)  # type: ignore[no-any-return]
 

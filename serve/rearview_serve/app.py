@@ -36,6 +36,4 @@ def _deployment(name: str, replica: type, *, asleep: bool = False) -> Any:
         options["autoscaling_config"] = {"min_replicas": 0, "initial_replicas": 0, "max_replicas": 1}
     else:
         options["num_replicas"] = 1
-    return serve.deployment(
-        name=name, max_ongoing_requests=_MANY, ray_actor_options=_SHARED, **options
-    )(replica)
+    return serve.deployment(name=name, max_ongoing_requests=_MANY, ray_actor_options=_SHARED, **options)(replica)

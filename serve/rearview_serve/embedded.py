@@ -37,7 +37,7 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
             model=embedder.name,
             dimension=embedder.dimension,
             token=settings.milvus_token,
-            timeout=settings.milvus_timeout,
+            seconds=settings.milvus_timeout,
         )
         clock = SystemClock()
         try:

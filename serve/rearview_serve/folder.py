@@ -42,7 +42,9 @@ def owned(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
             f"the data folder {folder} is in use by {who}; stop it, or set REARVIEW_DATA to another folder"
         ) from error
     except OSError as error:
-        raise SetupError(f"the data folder {folder} cannot be locked ({error.strerror}); check REARVIEW_DATA") from error
+        raise SetupError(
+            f"the data folder {folder} cannot be locked ({error.strerror}); check REARVIEW_DATA"
+        ) from error
     try:
         yield
     finally:
@@ -71,4 +73,3 @@ def running(folder: Path) -> Running | None:
         return note
     lock.release()
     return None
-

@@ -21,8 +21,8 @@ from rearview_pipelines.errors import (
     Unauthenticated,
 )
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.receipts import Receipt, WriteAnswer
 from rearview_pipelines.recall.answers import ContextAnswer
+from rearview_pipelines.receipts import Receipt, WriteAnswer
 from rearview_pipelines.requests import ForgetRequest, RecallRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import __version__, mcp, openapi, wire

@@ -98,9 +98,7 @@ class ForgetArguments(_Arguments):
 class Tools:
     """The tools over one service. `seconds`: how long a call may take before it answers regardless."""
 
-    def __init__(
-        self, service: MemoryService, seconds: float, floor: float, metrics: Metrics | None = None
-    ) -> None:
+    def __init__(self, service: MemoryService, seconds: float, floor: float, metrics: Metrics | None = None) -> None:
         self._service = service
         self._seconds = seconds
         self._floor = floor
@@ -130,7 +128,8 @@ class Tools:
             answer = RecallAnswer(recall_id=f"r_{uuid.uuid4().hex[:24]}", degraded=(word,))
         if self._metrics:
             self._metrics.answered(answer)
-        return _lean(shown_answer(answer))
+        lean: dict[str, Any] = _lean(shown_answer(answer))
+        return lean
 
     async def write(self, principal: Principal, arguments: WriteArguments) -> dict[str, Any]:
         request_id = arguments.request_id or f"mcp-{uuid.uuid4()}"
@@ -185,7 +184,10 @@ class Tools:
         self._late.add(task)  # a task that nobody holds may be collected before it ends
         task.add_done_callback(self._ended)
         hint = "; call again with the same request_id to learn how it ended" if request_id else ""
-        answer: dict[str, Any] = {"retryable": True, "detail": f"not done after {self._seconds:g} s, it goes on{hint}"}
+        answer: dict[str, Any] = {
+            "retryable": True,
+            "detail": f"not done after {self._seconds:g} s, it goes on{hint}",
+        }
         return answer | ({"request_id": request_id} if request_id else {})
 
     def _ended(self, task: asyncio.Task[Any]) -> None:

@@ -13,7 +13,10 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
-            "rearview_requests", "HTTP requests answered.", ["route", "method", "status"], registry=self.registry
+            "rearview_requests",
+            "HTTP requests answered.",
+            ["route", "method", "status"],
+            registry=self.registry,
         )
         self.seconds = Histogram(
             "rearview_request_seconds",
@@ -22,9 +25,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self.receipts = Counter(
-            "rearview_writes", "Memories written, by verdict.", ["status"], registry=self.registry
-        )
+        self.receipts = Counter("rearview_writes", "Memories written, by verdict.", ["status"], registry=self.registry)
         self.recalled = Counter("rearview_recalled", "Memories handed out by recalls.", registry=self.registry)
         self.recalls_empty = Counter(
             "rearview_recalls_empty", "Recalls that answered no memory.", registry=self.registry
@@ -33,11 +34,13 @@ class Metrics:
             "rearview_recalls_degraded", "Recalls that went without a part.", ["part"], registry=self.registry
         )
         self.rejected = Gauge(
-            "rearview_rejected_rows", "Rows left out since the start: signature invalid.", registry=self.registry
+            "rearview_rejected_rows",
+            "Rows left out since the start: signature invalid.",
+            registry=self.registry,
         )
-        Gauge("rearview_build", "The version that runs.", ["version"], registry=self.registry).labels(
-            __version__
-        ).set(1)
+        Gauge("rearview_build", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(
+            1
+        )
 
     def wrote(self, receipts: list[Receipt]) -> None:
         for receipt in receipts:

@@ -80,7 +80,10 @@ def patch() -> dict[str, Any]:
     return {
         "summary": "Change a memory; a new text answers a new id",
         "responses": _problems(401, 403, 404, 409, 422, 503),
-        **_body({"type": "object"}, {"tags": {"tags": ["travel", "seat"]}, "text": {"text": "The user prefers aisle seats."}}),
+        **_body(
+            {"type": "object"},
+            {"tags": {"tags": ["travel", "seat"]}, "text": {"text": "The user prefers aisle seats."}},
+        ),
     }
 
 

@@ -46,7 +46,7 @@ async def open_index(arguments: AppArguments, model: str, dimension: int, *, cre
         model=model,
         dimension=dimension,
         token=arguments.milvus_token,
-        timeout=arguments.milvus_timeout,
+        seconds=arguments.milvus_timeout,
         create=create,
     )
 
@@ -131,9 +131,7 @@ class WriteReplica:
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:
         return await (await self._writer()).write(principal, items, key)
 
-    async def patch(
-        self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
-    ) -> Receipt:
+    async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         return await (await self._writer()).patch(principal, id_, changes, if_match)
 
     async def forget(self, principal: Principal, ids: list[str]) -> list[str]:

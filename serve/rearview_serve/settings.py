@@ -24,23 +24,22 @@ class Settings(BaseSettings):
         description="Folder for models written as ONNX; default in the user's cache.",
     )
     embed_model: str = Field(
-        PACKAGED, description="Embedding model: the packaged one, a name on a hub, a path, or an exported folder."
+        PACKAGED,
+        description="Embedding model: the packaged one, a name on a hub, a path, or an exported folder.",
     )
-    rerank_model: str | None = Field(
-        None, description="Cross-encoder, by name or path. None: the reranker is off."
-    )
+    rerank_model: str | None = Field(None, description="Cross-encoder, by name or path. None: the reranker is off.")
     model_threads: int = Field(1, ge=1, le=64, description="Threads of one model run; more hurts on a busy machine.")
-    floor: float = Field(
-        0.1, ge=0, le=1, description="Least score of what context and MCP return. 0: no floor."
-    )
+    floor: float = Field(0.1, ge=0, le=1, description="Least score of what context and MCP return. 0: no floor.")
     milvus_uri: str | None = Field(
         None, description="http(s)://host:port of a Milvus server. None: Milvus Lite in the data folder."
     )
-    milvus_token: str = Field("", description="user:password or token of that server. Empty: no credential.", repr=False)
+    milvus_token: str = Field(
+        "", description="user:password or token of that server. Empty: no credential.", repr=False
+    )
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds that one call to Milvus may take.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers with what it has.")
     mcp_hosts: tuple[str, ...] = Field(
-        (), description="JSON list of further Host headers that MCP accepts, such as [\"memory.example:*\"]."
+        (), description='JSON list of further Host headers that MCP accepts, such as ["memory.example:*"].'
     )
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")

@@ -58,7 +58,7 @@ def run(settings: Settings, *, with_sample: bool) -> int:
             _print_addresses(url, data, token)
             if not found:
                 return 1
-            _serve(stack)
+            _serve()
         except KeyboardInterrupt:
             pass
         finally:
@@ -180,12 +180,8 @@ def _ray(
         logging_config = LoggingConfig(
             logs_dir=str(logs / "serve"), log_level=settings.log_level, enable_access_log=False
         )
-        serve.start(
-            http_options=HTTPOptions(host=settings.host, port=settings.port), logging_config=logging_config
-        )
-        serve.run(
-            build(arguments), name="rearview", route_prefix="/", logging_config=logging_config
-        )
+        serve.start(http_options=HTTPOptions(host=settings.host, port=settings.port), logging_config=logging_config)
+        serve.run(build(arguments), name="rearview", route_prefix="/", logging_config=logging_config)
         yield
     finally:
         say("Ray: ending")
@@ -208,7 +204,7 @@ def _export_apart(settings: Settings) -> None:
         **({"REARVIEW_RERANK_MODEL": settings.rerank_model} if settings.rerank_model else {}),
     }
     command = [sys.executable, "-m", "rearview_serve.cli.main", "models", "prepare"]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()
         raise SetupError(reason[-1].removeprefix("rearview: ") if reason else "the models could not be written")
@@ -234,7 +230,7 @@ def _wait_ready(url: str) -> None:
     raise SetupError(f"the service did not become ready ({missing}); see the logs in the data folder (REARVIEW_DATA)")
 
 
-def _serve(stack: ExitStack) -> None:
+def _serve() -> None:
     """Wait for a signal. Ray and Milvus restart or report on their own; we only end them."""
     print("Serving. Ctrl-C ends everything that was started.", flush=True)
     waiting = threading.Event()
@@ -267,10 +263,10 @@ def _check_port(host: str, port: int) -> None:
 
 
 def _reachable(host: str) -> str:
-    return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    if host in ("0.0.0.0", "::"):  # noqa: S104  the user chose it; we only say where to find it
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
 
 
-def _interrupt(signum: int, frame: FrameType | None) -> None:
+def _interrupt(_signum: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-

@@ -239,9 +239,7 @@ def _write(graph: Any, names: list[str], sample: tuple[Any, ...], work: Path, to
         )
 
 
-def _settle(
-    work: Path, agreement: Callable[[], float], card: Callable[[str, float], ModelCard]
-) -> ModelCard:
+def _settle(work: Path, agreement: Callable[[], float], card: Callable[[str, float], ModelCard]) -> ModelCard:
     """Keep int8 if it agrees with the original, else fp32 if that does, else refuse."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 

@@ -1,8 +1,8 @@
 """A folder that holds an encoder as ONNX: what stands in it, and whether it can be served.
 
-    model.onnx        the encoder, pooling and normalisation included
-    tokenizer.json    for the `tokenizers` library
-    rearview.json     the facts below
+model.onnx        the encoder, pooling and normalisation included
+tokenizer.json    for the `tokenizers` library
+rearview.json     the facts below
 """
 
 import json
@@ -52,16 +52,13 @@ def read_card(folder: Path, kind: str) -> ModelCard:
     try:
         raw = json.loads((folder / "rearview.json").read_text())
         languages = raw.pop("languages")
-        card = ModelCard(
-            **(raw | {"inputs": tuple(raw["inputs"])}), languages=tuple(languages) if languages else None
-        )
+        card = ModelCard(**(raw | {"inputs": tuple(raw["inputs"])}), languages=tuple(languages) if languages else None)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SetupError(
             f"{folder} holds no exported model; write one with `rearview models export MODEL {folder}`"
         ) from error
     if card.kind != kind or card.format != FORMAT:
         raise SetupError(
-            f"{folder} holds a {card.kind} of format {card.format}, not a {kind} of format {FORMAT}; "
-            "export it again"
+            f"{folder} holds a {card.kind} of format {card.format}, not a {kind} of format {FORMAT}; export it again"
         )
     return card

@@ -61,8 +61,7 @@ def fitted(
     chosen = fit(texts, request.token_budget)
     shown = [f for f in chosen if hits[f.index].score >= floor]
     memories = tuple(
-        _hit(hits[f.index], f.text, spans.get(hits[f.index].found_part) if f.cut else None, request, now)
-        for f in shown
+        _hit(hits[f.index], f.text, spans.get(hits[f.index].found_part) if f.cut else None, request, now) for f in shown
     )
     return memories, Hidden(floor=len(chosen) - len(shown), budget=len(hits) - len(chosen))
 
@@ -71,8 +70,7 @@ def _hit(seen: Seen, text: str, cut: Part | None, request: RecallRequest, now: d
     reasons = None
     if request.explain:
         routes = {
-            name: {"rank": rank, "score": round(score, 4)}
-            for name, (rank, score) in seen.candidate.routes.items()
+            name: {"rank": rank, "score": round(score, 4)} for name, (rank, score) in seen.candidate.routes.items()
         }
         reasons = {
             "routes": routes,

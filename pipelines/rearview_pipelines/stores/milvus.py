@@ -61,17 +61,17 @@ class MilvusIndex:
         model: str,
         dimension: int,
         token: str = "",
-        timeout: float = 10.0,
+        seconds: float = 10.0,
         create: bool = True,
     ) -> "MilvusIndex":
         """Connect, and make the collection where there is none; without `create` wait for it.
 
-        `uri`: http://host:port, or a path ending in `.db` for Lite in this process. `timeout`:
-        seconds a call may take. Raises SetupError if the collection was made with another model,
+        `uri`: http://host:port, or a path ending in `.db` for Lite in this process. `seconds`:
+        how long a call may take. Raises SetupError if the collection was made with another model,
         Unavailable if nothing answers.
         """
-        keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, timeout, create)
-        return cls(AsyncMilvusClient(uri, token=token, timeout=timeout), dimension, keyword, timeout)
+        keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, seconds, create)
+        return cls(AsyncMilvusClient(uri, token=token, timeout=seconds), dimension, keyword, seconds)
 
     async def close(self) -> None:
         await self._client.close()
@@ -107,16 +107,12 @@ class MilvusIndex:
             found.setdefault(row["memory"], []).append(part_of(row))
         return {id_: tuple(sorted(parts, key=lambda p: p.number)) for id_, parts in found.items()}
 
-    async def spans(
-        self, tenant: str, found: Sequence[tuple[str, int]]
-    ) -> dict[tuple[str, int], Part]:
+    async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         keys = [row_id(id_, part) for id_, part in found]
         rows = await self._by_key(tenant, keys, _PART_FIELDS, fresh=False)
         return {(row["memory"], row["part"]): part_of(row) for row in rows}
 
-    async def dense(
-        self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False
-    ) -> list[Match]:
+    async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
         hits = await self._search(tenant, where, vector, "vector", {"metric_type": "COSINE"}, limit, fresh)
         return [Match(id_, part, distance) for id_, part, distance in hits]
 
@@ -180,9 +176,7 @@ class MilvusIndex:
             )
             return [(*_split(hit["id"]), float(hit["distance"])) for hit in hits]
 
-    async def _by_key(
-        self, tenant: str, keys: Sequence[str], fields: list[str], fresh: bool
-    ) -> list[dict[str, Any]]:
+    async def _by_key(self, tenant: str, keys: Sequence[str], fields: list[str], fresh: bool) -> list[dict[str, Any]]:
         """Rows by primary key: on Lite a look-up, where an expression walks all rows."""
         if not keys:
             return []
@@ -201,9 +195,7 @@ class MilvusIndex:
                 )
             )
 
-    async def _rows(
-        self, tenant: str, where: Where, fields: list[str], fresh: bool
-    ) -> list[dict[str, Any]]:
+    async def _rows(self, tenant: str, where: Where, fields: list[str], fresh: bool) -> list[dict[str, Any]]:
         """Every matching row. Read in windows by primary key: a server answers so many at once."""
         async with _translated():
             partition = await self._known_partition(tenant)
@@ -315,9 +307,7 @@ def _check(client: MilvusClient, model: str, dimension: int) -> bool:
     # Lite keeps properties and drops the description; a server keeps the description.
     note = json.loads(described["description"] or described.get("properties", {}).get(_NOTE) or "{}")
     if note.get("rearview") != schema.SCHEMA_VERSION:
-        raise SetupError(
-            f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere"
-        )
+        raise SetupError(f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere")
     if (note["model"], note["dimension"]) != (model, dimension):
         raise SetupError(
             f"this store was made with the embedding model {note['model']} ({note['dimension']} "

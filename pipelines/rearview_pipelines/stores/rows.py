@@ -93,6 +93,4 @@ def memory_of(row: Mapping[str, Any]) -> Memory:
 
 
 def part_of(row: Mapping[str, Any]) -> Part:
-    return Part(
-        row["part"], row["start_at"], row["end_at"], row["terms"], np.asarray(row["vector"], np.float32)
-    )
+    return Part(row["part"], row["start_at"], row["end_at"], row["terms"], np.asarray(row["vector"], np.float32))

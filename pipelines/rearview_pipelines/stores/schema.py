@@ -28,9 +28,7 @@ def collection_schema(dimension: int, *, keyword: bool, note: str) -> Collection
     for name in _FLOATS:
         schema.add_field(name, DataType.DOUBLE)
     for name, (length, capacity) in _ARRAYS.items():
-        schema.add_field(
-            name, DataType.ARRAY, element_type=DataType.VARCHAR, max_length=length, max_capacity=capacity
-        )
+        schema.add_field(name, DataType.ARRAY, element_type=DataType.VARCHAR, max_length=length, max_capacity=capacity)
     schema.add_field("record", DataType.VARCHAR, max_length=MAX_VARCHAR)
     schema.add_field("text", DataType.VARCHAR, max_length=MAX_VARCHAR)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)

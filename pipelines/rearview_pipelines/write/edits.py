@@ -11,7 +11,8 @@ from rearview_pipelines.requests import parse
 def draft_of(memory: Memory) -> Draft:
     """The draft that would make this record again."""
     return Draft.model_validate(
-        memory.model_dump(include=set(Draft.model_fields)) | {"agent": memory.agent or None, "user": memory.user or None}
+        memory.model_dump(include=set(Draft.model_fields))
+        | {"agent": memory.agent or None, "user": memory.user or None}
     )
 
 

@@ -58,8 +58,7 @@ def load_or_create(folder: Path) -> KeyRing:
         _ = ring_.masters[ring_.active]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SetupError(
-            f"the key ring {path} cannot be read; restore it from a backup, or choose another "
-            "folder with REARVIEW_DATA"
+            f"the key ring {path} cannot be read; restore it from a backup, or choose another folder with REARVIEW_DATA"
         ) from error
     return ring_
 

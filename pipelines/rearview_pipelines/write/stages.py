@@ -74,9 +74,7 @@ def _trust(draft: Draft) -> Trust:
 
 async def identify(items: Sequence[Item], tools: Tools) -> None:
     for item in items:
-        item.id = memory_id(
-            tools.ring.identity, tenant=item.tenant, agent=item.agent, user=item.user, draft=item.draft
-        )
+        item.id = memory_id(tools.ring.identity, tenant=item.tenant, agent=item.agent, user=item.user, draft=item.draft)
 
 
 async def known(items: Sequence[Item], tools: Tools) -> None:
@@ -194,14 +192,10 @@ async def store(items: Sequence[Item], tools: Tools) -> None:
         if item.receipt is not None:
             gone = (item.supersedes.id,) if item.supersedes else ()
             reasons = item.receipt.reasons + (("supersedes",) if gone else ())
-            item.receipt = item.receipt.model_copy(
-                update={"after": after, "supersedes": gone, "reasons": reasons}
-            )
+            item.receipt = item.receipt.model_copy(update={"after": after, "supersedes": gone, "reasons": reasons})
 
 
-async def _superseded(
-    item: Item, old: Memory, now: datetime, tools: Tools
-) -> tuple[Memory, Sequence[Part]]:
+async def _superseded(item: Item, old: Memory, now: datetime, tools: Tools) -> tuple[Memory, Sequence[Part]]:
     record = old.model_copy(
         update={
             "state": State.SUPERSEDED,

@@ -43,9 +43,7 @@ class Writer:
         self._waiting: list[tuple[list[Item], asyncio.Future[None]]] = []
         self._answers = Answers()
 
-    async def write(
-        self, principal: Principal, items: list[Item], idempotency_key: str | None = None
-    ) -> list[Receipt]:
+    async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
         """Store admitted items; answers their receipts in order once they are stored.
 
         Raises Unavailable if they could not be; then nothing was acknowledged and a retry is
@@ -105,9 +103,7 @@ class Writer:
         for stage in stages:
             await stage(items, self._tools)
 
-    async def patch(
-        self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
-    ) -> Receipt:
+    async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         """Change a memory. One whose identity changes (its text) is superseded by a new one.
 
         Raises NotFound, Forbidden, Conflict (another version than `if_match`), InvalidInput.

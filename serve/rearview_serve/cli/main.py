@@ -15,7 +15,10 @@ from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines
 from rearview_serve.settings import described, read_settings
 
 app = typer.Typer(
-    help="Long-term memory for AI agents.", no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False
+    help="Long-term memory for AI agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
 )
 app.add_typer(tokens.app, name="token")
 app.add_typer(models.app, name="models")
@@ -168,8 +171,12 @@ def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
         lines = file.open(encoding="utf-8")
     except OSError as error:
         raise InvalidInput.one("file", f"{file} cannot be read ({error.strerror})", "name an NDJSON file") from error
-    with lines, typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar:
-        start, batch = 1, []
+    with (
+        lines,
+        typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar,
+    ):
+        start = 1
+        batch: list[Any] = []
         for number, line in enumerate(lines, 1):
             bar.update(len(line.encode()))
             if not line.strip():

@@ -7,8 +7,9 @@ from typing import Any
 
 import mcp_types as types
 from mcp import Client
-from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from rearview_serve import __version__, folder, mcp
 from rearview_serve.auth import TokenStore

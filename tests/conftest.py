@@ -1,0 +1,159 @@
+"""Fixtures: the fakes of the domain, and the real parts, each started once a session."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rearview_pipelines.models.export import PACKAGED, cached
+from rearview_pipelines.principal import Principal, Role
+from rearview_pipelines.recall.pipeline import RecallPipeline
+from rearview_pipelines.service import MemoryService
+from rearview_pipelines.stores.milvus import MilvusIndex
+from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory
+from rearview_pipelines.write.keys import KeyRing, load_or_create
+from rearview_pipelines.write.stages import Tools
+from rearview_pipelines.write.writer import Writer
+from rearview_serve.milvus_process import MilvusProcess, free_port
+from rearview_serve.settings import Settings
+
+START_SECONDS = 120.0
+STOP_SECONDS = 60.0
+
+
+@pytest.fixture(scope="session")
+def ring(tmp_path_factory: pytest.TempPathFactory) -> KeyRing:
+    return load_or_create(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def embedder() -> HashEmbedder:
+    return HashEmbedder()
+
+
+@pytest.fixture
+def index() -> MemoryIndexInMemory:
+    return MemoryIndexInMemory()
+
+
+@pytest.fixture
+def service(index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock) -> MemoryService:
+    """The whole domain over fakes."""
+    writer = Writer(Tools(index, embedder, ring, clock))
+    return MemoryService(writer, RecallPipeline(index, embedder, None, ring, clock), index, embedder, None, floor=0.0)
+
+
+@pytest.fixture
+def admin() -> Principal:
+    return Principal("default", Role.ADMIN, id="tok_admin")
+
+
+@pytest.fixture(scope="session")
+def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Milvus Lite server on loopback."""
+    folder = tmp_path_factory.mktemp("milvus")
+    with (folder / "log").open("wb") as log, MilvusProcess(folder / "data", log) as process:
+        process.wait()
+        yield process.uri
+
+
+@pytest.fixture
+async def milvus(milvus_uri: str) -> AsyncIterator[MilvusIndex]:
+    """The real index; tests keep apart by tenant."""
+    found = await MilvusIndex.open(milvus_uri, model="fake-hash", dimension=DIMENSION)
+    yield found
+    await found.close()
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> Path:
+    """The packaged embedding model as ONNX, from the user's cache."""
+    return cached("embedder", PACKAGED, Settings().models)
+
+
+@dataclass(frozen=True)
+class Service:
+    """A real service: a process of `rearview up`, and how to reach it."""
+
+    process: subprocess.Popen[str]
+    url: str
+    token: str
+    data: Path
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+
+
+def rearview(*arguments: str, data: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "rearview_serve.cli.main", *arguments],
+        env=os.environ | {"REARVIEW_DATA": str(data)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@contextmanager
+def started(data: Path, *arguments: str, port: int | None = None) -> Iterator[Service]:
+    """`rearview up` until it answers; ended like by Ctrl-C."""
+    port = port or free_port()
+    log = data.parent / f"{data.name}.out"
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rearview_serve.cli.main", "up", *arguments],
+            env=os.environ | {"REARVIEW_DATA": str(data), "REARVIEW_PORT": str(port)},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        wait_for(lambda: "Serving." in log.read_text() or process.poll() is not None, START_SECONDS)
+        assert process.poll() is None, log.read_text()
+        token = (data / "token").read_text().strip()
+        yield Service(process, f"http://127.0.0.1:{port}", token, data)
+    finally:
+        if process.poll() is None:
+            process.send_signal(2)
+        process.wait(STOP_SECONDS)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds; fail when it does not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+def port_open(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The service on real Ray Serve, real Milvus Lite and the real model; with the sample in it."""
+    with started(tmp_path_factory.mktemp("live") / "data") as service:
+        yield service
