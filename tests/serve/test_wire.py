@@ -1,0 +1,83 @@
+"""Bodies that are not JSON, and memories as clients see them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from rearview_pipelines.errors import InvalidInput, NotFound
+from rearview_pipelines.memory import Memory, Signature
+from rearview_serve import wire
+from rearview_serve.errors import STATUS, status_of
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"nul", b'{"a": NaN}', b'{"a": Infinity}', b"\xff\xfe", b"[" * 100_000, b'{"a": 1}}']
+)
+def test_what_is_not_json_is_refused_naming_the_body(body: bytes) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        wire.read_json(body)
+    assert caught.value.errors[0].field == "body"
+
+
+@pytest.mark.parametrize("value", [5, "x", [], [{"text": "a"}], None])
+def test_a_write_is_an_object(value: object) -> None:
+    with pytest.raises(InvalidInput):
+        wire.read_write(value)
+
+
+def test_one_memory_is_named_without_an_index() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        wire.read_write({"text": "", "timezone": "UTC"})
+    assert [e.field for e in caught.value.errors] == ["text"]
+    assert "memories" not in caught.value.detail
+
+
+def test_one_and_many_are_told_apart() -> None:
+    one, many = wire.read_write({"text": "a"}), wire.read_write({"memories": [{"text": "a"}]})
+    assert one[0] == many[0]
+    assert (one[1], many[1]) == (False, True)
+
+
+def test_a_memory_shows_its_key_id_but_no_proof_and_no_tenant() -> None:
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    signature = Signature(kid="k1", mac="secret-mac")
+    memory = Memory(
+        id="m",
+        tenant="acme",
+        text="t",
+        layer="semantic",
+        created_at=now,
+        updated_at=now,
+        derived="d",
+        signature=signature,
+    )
+    shown = wire.shown(memory)
+    assert shown["signature"] == {"kid": "k1"}
+    assert not {"tenant", "derived"} & set(shown)
+    assert "secret-mac" not in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"colour": ["x"]}, "colour"),
+        ({"limit": ["many"]}, "limit"),
+        ({"limit": ["0"]}, "limit"),
+        ({"metadata": ["{"]}, "body"),
+    ],
+)
+def test_a_bad_list_query_is_named(query: dict[str, list[str]], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        wire.read_list(query)
+    assert caught.value.errors[0].field == field
+
+
+def test_every_error_has_a_status() -> None:
+    from rearview_pipelines import errors
+
+    kinds = [v for v in vars(errors).values() if isinstance(v, type) and issubclass(v, errors.RearviewError)]
+    assert set(kinds) - {errors.RearviewError} == set(STATUS)
+    assert status_of(NotFound()) == 404
+    body = wire.problem(NotFound(), 404)
+    assert body["type"] == "urn:rearview:not-found"
+    assert body["retryable"] is False
