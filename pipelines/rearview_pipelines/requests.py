@@ -106,7 +106,8 @@ class ForgetRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
+    # Any string: what has not the form of an id is unknown, and answers like any unknown id.
+    ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
     session: Name | None = None
     last_turns: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
     dry_run: Annotated[bool, Field(strict=True)] = False

@@ -86,7 +86,7 @@ class UpdateArguments(_Arguments):
 
 
 class ForgetArguments(_Arguments):
-    memory_ids: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
+    memory_ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
     session: Name | None = None
     last_turns: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = Field(
         None, description="With session: only its newest turns, so many."

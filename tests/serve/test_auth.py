@@ -76,6 +76,6 @@ def test_a_bad_token_request_names_the_field(tmp_path: Path, fields: dict[str, s
 
 def test_a_broken_file_is_said_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "tokens.json").write_text(json.dumps([{"id": 1}]))
-    with pytest.raises(SetupError, match="tokens.json"):
+    with pytest.raises(SetupError, match=r"tokens\.json"):
         TokenStore(tmp_path).create("t", "reader")
     assert os.listdir(tmp_path).count("tokens.json") == 1
