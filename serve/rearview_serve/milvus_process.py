@@ -97,6 +97,8 @@ def _serve(data: str, port: int) -> None:
         sys.stdin.buffer.read()
         os.kill(os.getpid(), signal.SIGINT)
 
+    # A shell's background job starts with SIGINT ignored, and Python leaves it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=end_with_parent, daemon=True).start()
     run_server(data, host="127.0.0.1", port=port)
 

@@ -45,7 +45,8 @@ def run(settings: Settings, *, with_sample: bool) -> int:
     def say(line: str) -> None:
         print(f"[{time.monotonic() - started:5.1f} s] {line}", flush=True)
 
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)  # SIGINT too: a shell's background job has it ignored
     data = settings.data.absolute()
     with ExitStack() as stack:
         try:
