@@ -19,19 +19,20 @@ from pathlib import Path
 import httpx
 from running import Running, resident_mb, service
 
+from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.models.embedder import OnnxEmbedder
 from rearview_pipelines.models.export import PACKAGED, cached
-from rearview_pipelines.ports import Passage, Where
-from rearview_pipelines.recall.filters import in_states, scope_of
-from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Part, Passage, Where
 from rearview_pipelines.principal import Principal, Role
-from rearview_pipelines.ports import Part
+from rearview_pipelines.recall.filters import in_states, scope_of
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.text.analyse import terms_of
 from rearview_serve.milvus_process import MilvusProcess
 from rearview_serve.settings import Settings
 
-SUBJECTS = "the user,our team,Anna,the billing service,the staging cluster,Tomasz,the customer,the mobile app".split(",")
+SUBJECTS = "the user,our team,Anna,the billing service,the staging cluster,Tomasz,the customer,the mobile app".split(
+    ","
+)
 VERBS = "prefers,deploys,moved to,is allergic to,depends on,renewed,broke,documented,postponed,ordered".split(",")
 OBJECTS = (
     "green tea,blue-green releases,the Hamburg office,peanuts,Postgres 16,the annual contract,the search index,"
@@ -89,7 +90,14 @@ async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, floa
                 now = __import__("datetime").datetime.now(__import__("datetime").UTC)
                 rows = []
                 for text, [part] in zip(texts, embedded, strict=True):
-                    memory = Memory(id=f"m_{random_.getrandbits(160):032x}"[:34], tenant="default", text=text, layer="semantic", created_at=now, updated_at=now)
+                    memory = Memory(
+                        id=f"m_{random_.getrandbits(160):032x}"[:34],
+                        tenant="default",
+                        text=text,
+                        layer="semantic",
+                        created_at=now,
+                        updated_at=now,
+                    )
                     rows.append((memory, [Part(0, 0, len(text), " ".join(terms_of(text)), part.vector)]))
                 await index.upsert(rows)
 
@@ -115,7 +123,9 @@ async def served(running: Running, size: int, requests: int, base: dict[tuple[st
     random_ = random.Random(7)
     headers = {"Authorization": f"Bearer {running.token}"}
     limits = httpx.Limits(max_connections=32)
-    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60, limits=limits, trust_env=False) as http:
+    async with httpx.AsyncClient(
+        base_url=running.url, headers=headers, timeout=60, limits=limits, trust_env=False
+    ) as http:
 
         async def post(path: str, body: object) -> None:
             answer = await http.post(path, json=body)

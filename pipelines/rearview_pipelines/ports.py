@@ -115,8 +115,8 @@ class MemoryIndex(Protocol):
         """Write whole memories, replacing rows of the same id, in one call to the store."""
         ...
 
-    async def drop_parts(self, tenant: str, ids: Sequence[str]) -> None:
-        """Delete every row of these memories but the first, which holds the record."""
+    async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
+        """Delete the rows of a memory from part `keep` on; never the first, which holds the record."""
         ...
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]: ...

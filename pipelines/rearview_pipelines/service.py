@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from rearview_pipelines.errors import InvalidInput, NotFound
+from rearview_pipelines.errors import Forbidden, InvalidInput, NotFound
 from rearview_pipelines.memory import Memory, SourceKind, State
 from rearview_pipelines.ports import Embedder, MemoryIndex, Reranker
 from rearview_pipelines.principal import Principal, Role
@@ -20,7 +20,8 @@ from rearview_pipelines.write.identity import is_memory_id
 from rearview_pipelines.write.stages import Item, admit
 
 READABLE = (State.ACTIVE, State.PENDING, State.SUPERSEDED)
-MAX_FORGET_TURNS = 10_000
+PAGE = 1000
+"""Memories read at a time where all are wanted."""
 
 
 class WritePort(Protocol):
@@ -90,7 +91,7 @@ class MemoryService:
         if memory is None or not principal.sees(memory):
             raise NotFound()
         hidden = memory.state not in READABLE and principal.role is not Role.ADMIN
-        if hidden or memory.state is State.FORGOTTEN:
+        if hidden or memory.state is State.FORGOTTEN or not self._recaller.holds(memory):
             raise NotFound()
         return memory
 
@@ -102,7 +103,8 @@ class MemoryService:
         before = _read_cursor(request.cursor) if request.cursor else None
         keys = await self._index.page(principal.tenant, where, before, request.limit)
         found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])
-        memories = [found[id_] for _, id_ in keys if id_ in found and principal.sees(found[id_])]
+        read = [found[id_] for _, id_ in keys if id_ in found]
+        memories = [m for m in read if principal.sees(m) and self._recaller.holds(m)]
         return memories, _cursor(keys[-1]) if len(keys) == request.limit else None
 
     async def patch(
@@ -116,20 +118,35 @@ class MemoryService:
             raise InvalidInput.one("ids", "exactly one scope is needed", "send either ids or session")
         if request.last_turns is not None and request.session is None:
             raise InvalidInput.one("last_turns", "needs a session", "send session too")
+        principal.require_writer()
         if request.ids is not None:
-            ids: Sequence[str] = list(request.ids)
+            ids: Sequence[str] = await self._changeable(principal, request) if request.dry_run else request.ids
         else:
             ids = await self._of_session(principal, request)
         if request.dry_run or not ids:
             return ids
         return await self._writer.forget(principal, ids)
 
+    async def _changeable(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
+        """The ids of a dry run, if each is a memory that the principal may change."""
+        ids = list(dict.fromkeys(request.ids or ()))
+        found = await self._index.get(principal.tenant, [id_ for id_ in ids if is_memory_id(id_)])
+        for id_ in ids:
+            if id_ not in found or not principal.sees(found[id_]) or found[id_].state is State.FORGOTTEN:
+                raise NotFound()
+            if not principal.may_change(found[id_]):
+                raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
+        return ids
+
     async def _of_session(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
         filters = Filters(session=(request.session or "",))
         where = in_states(where_of(principal, filters), (State.ACTIVE, State.PENDING, State.SUPERSEDED))
-        keys = await self._index.page(principal.tenant, where, None, MAX_FORGET_TURNS)
-        found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])
-        mine = [m for m in found.values() if principal.may_change(m)]
+        mine: list[Memory] = []
+        before: tuple[int, str] | None = None
+        while keys := await self._index.page(principal.tenant, where, before, PAGE):
+            found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])
+            mine += [m for m in found.values() if principal.may_change(m)]
+            before = keys[-1]
         if request.last_turns is None:
             return [m.id for m in mine]
         turns = [m for m in mine if m.source.kind is SourceKind.TURN]
@@ -162,6 +179,8 @@ def _cursor(key: tuple[int, str]) -> str:
 def _read_cursor(cursor: str) -> tuple[int, str]:
     try:
         created, id_ = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if not 0 <= int(created) < 2**62:
+            raise ValueError("out of range")
         return int(created), str(id_)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInput.one("cursor", "is not one that a list answered", "leave it out to begin anew") from error

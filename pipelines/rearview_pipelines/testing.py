@@ -83,11 +83,10 @@ class MemoryIndexInMemory:
         self.upserts += 1
         self.rows.update({memory.id: (memory, tuple(parts)) for memory, parts in rows})
 
-    async def drop_parts(self, tenant: str, ids: Sequence[str]) -> None:
+    async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
         self._check()
-        for id_ in ids:
-            memory, parts = self.rows[id_]
-            self.rows[id_] = (memory, parts[:1])
+        memory, parts = self.rows[id_]
+        self.rows[id_] = (memory, parts[: max(keep, 1)])
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
         self._check()

@@ -138,7 +138,7 @@ async def test_long_memories_have_parts_that_can_be_dropped(store: MemoryIndex, 
     assert (match.id, match.part) == (memory.id, 1)
     spans = await store.spans(tenant, [(memory.id, 1), ("m_gone", 0)])
     assert (spans[(memory.id, 1)].start, spans[(memory.id, 1)].end) == (4, 11)
-    await store.drop_parts(tenant, [memory.id])
+    await store.drop_parts(tenant, memory.id, 1)
     assert await store.keyword(tenant, Where(), ["car"], 10) == []
     assert len((await store.parts(tenant, [memory.id]))[memory.id]) == 1
 

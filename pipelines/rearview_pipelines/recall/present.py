@@ -36,14 +36,19 @@ class Seen:
         return (self.memory.id, self.candidate.part)
 
 
-def too_long(hits: Sequence[Seen], request: RecallRequest) -> list[tuple[str, int]]:
-    """Parts whose span is needed, because the whole text may not fit the budget."""
-    budget = request.token_budget
-    if budget is None:
-        return []
-    if sum(count_tokens(s.memory.text) for s in hits) <= budget:
-        return []
-    return [s.found_part for s in hits]
+def fits_whole(hits: Sequence[Seen], budget: int | None) -> bool:
+    """Whether every text can be shown whole, so that no part's span is needed."""
+    return budget is None or sum(count_tokens(s.memory.text) for s in hits) <= budget
+
+
+def too_long(hits: Sequence[Seen], characters: int) -> list[tuple[str, int]]:
+    return [s.found_part for s in hits if len(s.memory.text) > characters]
+
+
+def part_text(seen: Seen, spans: Mapping[tuple[str, int], Part]) -> str:
+    """The part that matched if its span is known, else the whole text."""
+    part = spans.get(seen.found_part)
+    return seen.memory.text[part.start : part.end] if part else seen.memory.text
 
 
 def fitted(
@@ -54,10 +59,7 @@ def fitted(
     now: datetime,
 ) -> tuple[tuple[Hit, ...], Hidden]:
     """The hits to show, best first, and how many the budget and the floor hide."""
-    texts: list[tuple[str, str]] = []
-    for seen in hits:
-        whole, part = seen.memory.text, spans.get(seen.found_part)
-        texts.append((whole, whole[part.start : part.end] if part else whole))
+    texts = [(seen.memory.text, part_text(seen, spans)) for seen in hits]
     chosen = fit(texts, request.token_budget)
     shown = [f for f in chosen if hits[f.index].score >= floor]
     memories = tuple(

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from rearview_pipelines.errors import RearviewError
-from rearview_pipelines.ports import Embedder, Match, MemoryIndex, Where
+from rearview_pipelines.ports import Embedder, Match, MemoryIndex, Vector, Where
 from rearview_pipelines.requests import RecallRequest
 from rearview_pipelines.text.analyse import terms_of
 from rearview_pipelines.text.language import language_of
@@ -21,6 +21,7 @@ MAX_QUERY_TERMS = 64
 class Found:
     routes: dict[str, list[Match]] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    vector: Vector | None = None
 
 
 async def ask(
@@ -39,8 +40,8 @@ async def ask(
     calls: dict[str, Callable[[], Awaitable[list[Match]]]] = {}
 
     async def dense() -> list[Match]:
-        vector = await embedder.query(request.query)
-        return await index.dense(tenant, where, vector, limit, fresh=fresh)
+        found.vector = await embedder.query(request.query)
+        return await index.dense(tenant, where, found.vector, limit, fresh=fresh)
 
     async def keyword() -> list[Match]:
         terms = list(dict.fromkeys(terms_of(request.query)))[:MAX_QUERY_TERMS]

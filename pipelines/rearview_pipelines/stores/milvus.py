@@ -89,8 +89,8 @@ class MilvusIndex:
                 partition = await self._own_partition(tenant)
                 await self._client.upsert(COLLECTION, batch, partition_name=partition, timeout=self._timeout)
 
-    async def drop_parts(self, tenant: str, ids: Sequence[str]) -> None:
-        where = Where((Condition("memory", "in", tuple(ids)), Condition("part", "gt", 0)))
+    async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
+        where = Where((Condition("memory", "eq", id_), Condition("part", "ge", max(keep, 1))))
         async with _translated():
             await self._client.delete(COLLECTION, filter=expression(tenant, where), timeout=self._timeout)
 
@@ -196,7 +196,7 @@ class MilvusIndex:
             )
 
     async def _rows(self, tenant: str, where: Where, fields: list[str], fresh: bool) -> list[dict[str, Any]]:
-        """Every matching row. Read in windows by primary key: a server answers so many at once."""
+        """Every matching row, read in windows."""
         async with _translated():
             partition = await self._known_partition(tenant)
             if partition is None:

@@ -8,7 +8,7 @@ that a server's standard tokenizer has to find again.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import Stemmer
 
@@ -18,6 +18,9 @@ from rearview_pipelines.text.stopwords import ENGLISH
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _MAX_TERM = 64
 """Characters; a longer run (a hash, base64) keeps its head, enough to find it by."""
+
+MAX_TERMS_BYTES = 65_000
+"""Bytes of terms that one row of the index takes."""
 
 _stemmer = Stemmer.Stemmer("english")
 
@@ -35,6 +38,17 @@ def terms_of(text: str) -> list[str]:
     terms += symbols
     # Nothing but stop words or punctuation: keep what there is, so that it can be found as written.
     return terms or _WORD.findall(folded) or [_sign(c) for c in folded if not c.isspace()]
+
+
+def joined(terms: Sequence[str], limit: int = MAX_TERMS_BYTES) -> str:
+    """Terms as the index holds them: parted by spaces, as many as fit.
+
+    A few scripts grow under NFKC to several times what was written; the rest is found by its vector.
+    """
+    text = " ".join(terms)
+    if len(text.encode()) <= limit:
+        return text
+    return text.encode()[:limit].decode(errors="ignore").rpartition(" ")[0]
 
 
 def _of_run(run: str) -> Iterator[str]:

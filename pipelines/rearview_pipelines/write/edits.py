@@ -6,14 +6,7 @@ from typing import Any
 from rearview_pipelines.errors import InvalidInput
 from rearview_pipelines.memory import Draft, Memory
 from rearview_pipelines.requests import parse
-
-
-def draft_of(memory: Memory) -> Draft:
-    """The draft that would make this record again."""
-    return Draft.model_validate(
-        memory.model_dump(include=set(Draft.model_fields))
-        | {"agent": memory.agent or None, "user": memory.user or None}
-    )
+from rearview_pipelines.write.stages import draft_of
 
 
 def merged(memory: Memory, changes: Mapping[str, Any]) -> Draft:

@@ -45,9 +45,10 @@ class Answers:
         self._kept[slot] = (digest, task)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        try:
-            return await asyncio.shield(task)
-        except BaseException:
-            if task.done():
-                self._kept.pop(slot, None)
-            raise
+        task.add_done_callback(lambda done: self._drop_failed(slot, done))
+        return await asyncio.shield(task)
+
+    def _drop_failed(self, slot: tuple[str, str, str], done: asyncio.Future[list[Receipt]]) -> None:
+        """Whoever waits for it or not: a failed request may be repeated with its key."""
+        if done.cancelled() or done.exception() is not None:
+            self._kept.pop(slot, None)

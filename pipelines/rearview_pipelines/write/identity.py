@@ -22,8 +22,12 @@ def normalise(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).split())
 
 
-def memory_id(identity_key: bytes, *, tenant: str, agent: str, user: str, draft: Draft) -> str:
-    """HMAC-SHA256 of what makes a memory itself, cut to 160 bits, in lower-case base32."""
+def memory_id(identity_key: bytes, *, tenant: str, agent: str, user: str, draft: Draft, generation: int = 0) -> str:
+    """HMAC-SHA256 of what makes a memory itself, cut to 160 bits, in lower-case base32.
+
+    `generation`: how often the same thing was superseded before and is now held true again; each is
+    a memory of its own, so that history keeps them apart.
+    """
     shared = draft.visibility is Visibility.SHARED
     layer = draft.settled_layer
     parts = [
@@ -40,6 +44,8 @@ def memory_id(identity_key: bytes, *, tenant: str, agent: str, user: str, draft:
         moment = draft.occurred_at.astimezone(UTC).isoformat() if draft.occurred_at else ""
         turn = "" if draft.source.turn is None else str(draft.source.turn)
         parts += [moment, draft.session or "", draft.source.speaker or "", turn, draft.ref or ""]
+    if generation:
+        parts.append(f"generation {generation}")
     message = json.dumps(parts, ensure_ascii=False).encode()
     digest = hmac.new(identity_key, message, hashlib.sha256).digest()[:_ID_BYTES]
     return ID_PREFIX + base64.b32encode(digest).decode().lower()

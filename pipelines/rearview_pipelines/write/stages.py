@@ -12,7 +12,7 @@ from rearview_pipelines.memory import Draft, Kind, Memory, SourceKind, State, Tr
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Part, Passage
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt, Status
-from rearview_pipelines.text.analyse import terms_of
+from rearview_pipelines.text.analyse import joined, terms_of
 from rearview_pipelines.text.language import language_of
 from rearview_pipelines.write.identity import memory_id
 from rearview_pipelines.write.keys import KeyRing
@@ -74,28 +74,59 @@ def _trust(draft: Draft) -> Trust:
 
 async def identify(items: Sequence[Item], tools: Tools) -> None:
     for item in items:
-        item.id = memory_id(tools.ring.identity, tenant=item.tenant, agent=item.agent, user=item.user, draft=item.draft)
+        item.id = _identity(item, tools, 0)
+
+
+def _identity(item: Item, tools: Tools, generation: int) -> str:
+    return memory_id(
+        tools.ring.identity,
+        tenant=item.tenant,
+        agent=item.agent,
+        user=item.user,
+        draft=item.draft,
+        generation=generation,
+    )
 
 
 async def known(items: Sequence[Item], tools: Tools) -> None:
-    """Answer what is there already; what was forgotten or superseded may be written anew."""
+    """Answer what is there already; what was forgotten, ended or superseded may be written anew."""
+    now = tools.clock.now()
     for tenant in {item.tenant for item in items}:
-        mine = [item for item in items if item.tenant == tenant]
-        found = await tools.index.get(tenant, sorted({item.id for item in mine}))
-        for item in mine:
-            item.previous = found.get(item.id)
+        looking = [item for item in items if item.tenant == tenant]
+        generation = 0
+        while looking:
+            found = await tools.index.get(tenant, sorted({item.id for item in looking}))
+            for item in looking:
+                item.previous = found.get(item.id)
+            # Held true again after it was superseded: a new memory beside the one in the history.
+            looking = [i for i in looking if i.previous is not None and i.previous.state is State.SUPERSEDED]
+            generation += 1
+            for item in looking:
+                item.id = _identity(item, tools, generation)
     first: dict[tuple[str, str], Item] = {}
     for item in items:
         same = first.setdefault((item.tenant, item.id), item)
         held = item.previous
-        if held is not None and _stands(held) and verify(held, tools.ring):
+        if held is not None and _answers(held, item, now) and verify(held, tools.ring):
             item.receipt = _duplicate(item, held.version)
         elif same is not item:
             item.receipt = _duplicate(item, held.version + 1 if held else 1)
 
 
-def _stands(memory: Memory) -> bool:
-    return memory.state not in (State.FORGOTTEN, State.SUPERSEDED)
+def _answers(held: Memory, item: Item, now: datetime) -> bool:
+    """Whether writing the item again would change nothing."""
+    waits_no_more = held.state is State.PENDING and not _waits(item.draft)
+    return _stands(held, now) and not waits_no_more
+
+
+def _stands(memory: Memory, now: datetime) -> bool:
+    ends = [t for t in (memory.valid_to, memory.expires_at) if t is not None]
+    ended = any(t <= now for t in ends)
+    return memory.state not in (State.FORGOTTEN, State.SUPERSEDED) and not ended
+
+
+def _waits(draft: Draft) -> bool:
+    return draft.kind is Kind.ACTION and draft.outcome is None
 
 
 def _duplicate(item: Item, version: int) -> Receipt:
@@ -125,7 +156,7 @@ async def embed(items: Sequence[Item], tools: Tools) -> None:
                 number,
                 piece.start,
                 piece.end,
-                " ".join(terms_of(context + item.draft.text[piece.start : piece.end])),
+                joined(terms_of(context + item.draft.text[piece.start : piece.end])),
                 piece.vector,
             )
             for number, piece in enumerate(pieces)
@@ -141,7 +172,6 @@ async def sign_records(items: Sequence[Item], tools: Tools) -> None:
 
 def _record(item: Item, model: str, now: datetime) -> Memory:
     draft = item.draft
-    waits = draft.kind is Kind.ACTION and draft.outcome is None
     carried = draft.model_dump(exclude={"agent", "user", "layer"})
     return Memory.model_validate(
         carried
@@ -153,7 +183,7 @@ def _record(item: Item, model: str, now: datetime) -> Memory:
             "user": item.user,
             "layer": draft.settled_layer,
             "trust": item.trust,
-            "state": State.PENDING if waits else State.ACTIVE,
+            "state": State.PENDING if _waits(draft) else State.ACTIVE,
             "lang": language_of(draft.text),
             "embedding_model": model,
             "created_at": _created(item, now),
@@ -166,7 +196,7 @@ def _record(item: Item, model: str, now: datetime) -> Memory:
 def _created(item: Item, now: datetime) -> datetime:
     """An update in place keeps its birth; what was forgotten and is written anew has a new one."""
     held = item.previous
-    return held.created_at if held is not None and _stands(held) else now
+    return held.created_at if held is not None and _stands(held, now) else now
 
 
 async def store(items: Sequence[Item], tools: Tools) -> None:
@@ -180,6 +210,9 @@ async def store(items: Sequence[Item], tools: Tools) -> None:
     rows += [(item.memory, item.parts) for item in fresh if item.memory is not None]
     if rows:
         await tools.index.upsert(rows)
+    for item in fresh:
+        if item.previous is not None:  # it may have been cut into more parts before
+            await tools.index.drop_parts(item.tenant, item.id, len(item.parts))
     after = f"{int(now.timestamp() * 1000)}"
     for item in items:
         if item.receipt is None and item.memory is not None:
@@ -205,5 +238,21 @@ async def _superseded(item: Item, old: Memory, now: datetime, tools: Tools) -> t
             "superseded_by": item.id,
         }
     )
-    parts = (await tools.index.parts(old.tenant, [old.id])).get(old.id, ())
-    return sign(record, tools.ring), parts
+    parts = await sound_parts(old, tools)
+    return sign(record.model_copy(update={"derived": digest_of_parts(parts)}), tools.ring), parts
+
+
+async def sound_parts(memory: Memory, tools: Tools) -> tuple[Part, ...]:
+    """The parts of a verified record: as they are if its digest holds, else made again from its text."""
+    parts = (await tools.index.parts(memory.tenant, [memory.id])).get(memory.id, ())
+    if digest_of_parts(parts) == memory.derived:
+        return parts
+    again = Item(memory.tenant, memory.agent, memory.user, draft_of(memory), memory.trust, memory.id)
+    await embed([again], tools)
+    return again.parts
+
+
+def draft_of(memory: Memory) -> Draft:
+    """The draft that would make this record again."""
+    fields = memory.model_dump(include=set(Draft.model_fields))
+    return Draft.model_validate(fields | {"agent": memory.agent or None, "user": memory.user or None})

@@ -13,20 +13,22 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH
-from rearview_pipelines.write.edits import draft_of, merged
+from rearview_pipelines.write.edits import merged
 from rearview_pipelines.write.idempotency import Answers
 from rearview_pipelines.write.identity import is_memory_id
-from rearview_pipelines.write.signing import sign
+from rearview_pipelines.write.signing import sign, verify
 from rearview_pipelines.write.stages import (
     Item,
     Stage,
     Tools,
     admit,
     context_of,
+    draft_of,
     embed,
     identify,
     known,
     sign_records,
+    sound_parts,
     store,
 )
 
@@ -110,7 +112,9 @@ class Writer:
         """
         principal.require_writer()
         async with self._lock:
-            old = await self._own(principal, id_)
+            [old] = await self._own(principal, [id_])
+            if not verify(old, self._tools.ring):
+                raise Conflict("this memory's signature does not hold: it can be forgotten, not changed")
             if old.state is State.SUPERSEDED:
                 raise Conflict(f"this memory was superseded by {old.superseded_by}; change that one")
             if if_match is not None and if_match != old.version:
@@ -122,9 +126,7 @@ class Writer:
             if item.id == old.id:
                 item.previous = old
                 if context_of(draft) == context_of(draft_of(old)) and draft.text == old.text:
-                    item.parts = (await self._tools.index.parts(old.tenant, [old.id])).get(old.id, ())
-                else:  # cut anew, perhaps into fewer parts
-                    await self._tools.index.drop_parts(old.tenant, [old.id])
+                    item.parts = await sound_parts(old, self._tools)
                 await self._run((embed, sign_records, store), [item])
             else:
                 item.supersedes = old
@@ -135,11 +137,12 @@ class Writer:
     async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
         """Replace memories by empty, signed tombstones; answers their ids.
 
-        Raises NotFound if one is unknown, before any is touched.
+        Raises NotFound if one is unknown, before any is touched. One whose forgetting failed half-way
+        is finished.
         """
         principal.require_writer()
         async with self._lock:
-            memories = [await self._own(principal, id_) for id_ in dict.fromkeys(ids)]
+            memories = await self._own(principal, list(dict.fromkeys(ids)), unfinished=True)
             now = self._tools.clock.now()
             tombstones = [
                 Memory(
@@ -159,17 +162,28 @@ class Writer:
             ]
             # The record first: from here on nothing of it is served, whatever happens to its parts.
             await self._tools.index.upsert([(sign(t, self._tools.ring), ()) for t in tombstones])
-            await self._tools.index.drop_parts(principal.tenant, [t.id for t in tombstones])
+            for tombstone in tombstones:
+                await self._tools.index.drop_parts(principal.tenant, tombstone.id, 1)
             return [t.id for t in tombstones]
 
-    async def _own(self, principal: Principal, id_: str) -> Memory:
-        found = await self._tools.index.get(principal.tenant, [id_]) if is_memory_id(id_) else {}
-        memory = found.get(id_)
-        if memory is None or memory.state is State.FORGOTTEN or not principal.sees(memory):
-            raise NotFound()
-        if not principal.may_change(memory):
-            raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
-        return memory
+    async def _own(self, principal: Principal, ids: Sequence[str], *, unfinished: bool = False) -> list[Memory]:
+        """Memories that the principal may change. `unfinished`: tombstones that still have parts, too."""
+        found = await self._tools.index.get(principal.tenant, [id_ for id_ in ids if is_memory_id(id_)])
+        memories = []
+        for id_ in ids:
+            memory = found.get(id_)
+            if memory is None or not principal.sees(memory):
+                raise NotFound()
+            if memory.state is State.FORGOTTEN and not (unfinished and await self._has_parts(memory)):
+                raise NotFound()
+            if not principal.may_change(memory):
+                raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
+            memories.append(memory)
+        return memories
+
+    async def _has_parts(self, memory: Memory) -> bool:
+        parts = await self._tools.index.parts(memory.tenant, [memory.id])
+        return any(part.number > 0 for part in parts.get(memory.id, ()))
 
 
 def _fail(future: asyncio.Future[None], error: Exception) -> None:
