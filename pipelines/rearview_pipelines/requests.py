@@ -13,6 +13,7 @@ from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, 
 
 MAX_BATCH = 256
 MAX_TOP_K = 100
+MAX_DEADLINE_MS = 60_000
 MAX_LIST = 500
 
 
@@ -66,7 +67,7 @@ class WriteRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     memories: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MAX_BATCH)]
-    timezone: Timezone = "UTC"
+    timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
 
 
 Query = Annotated[Text, Field(description="1 to 16,384 bytes; never read as query syntax.")]
@@ -87,8 +88,8 @@ class RecallRequest(BaseModel):
     )
     recency_weight: Ratio = 0.0
     as_of: Instant | None = Field(None, description="Answer what was held true then.")
-    timezone: Timezone = "UTC"
-    deadline_ms: Annotated[int, Field(strict=True, ge=1, le=60_000)] = 3000
+    timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
+    deadline_ms: Annotated[int, Field(strict=True, ge=1, le=MAX_DEADLINE_MS)] = 3000
     after: Annotated[str, Field(strict=True, max_length=64)] | None = None
     explain: Annotated[bool, Field(strict=True)] = False
 

@@ -1,6 +1,7 @@
 """REST and MCP over one ASGI app: wire → service → wire. Knows no Ray; `app.py` puts it in a replica."""
 
 import contextvars
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -32,6 +33,7 @@ from rearview_serve.mcp_tools import Tools
 from rearview_serve.metrics import Metrics
 
 PROBLEM = "application/problem+json"
+log = logging.getLogger(__name__)
 _asking: contextvars.ContextVar[Principal] = contextvars.ContextVar("principal")
 
 
@@ -47,11 +49,10 @@ class Ingress:
     max_body: int
     mcp_seconds: float
     mcp_hosts: tuple[str, ...]
-    floor: float
 
 
 def create_app(parts: Ingress) -> FastAPI:
-    tools = Tools(parts.service, parts.mcp_seconds, parts.floor, parts.metrics)
+    tools = Tools(parts.service, parts.mcp_seconds, parts.metrics)
     server = mcp.build(tools, _asking.get)
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", *parts.mcp_hosts]
     security = TransportSecuritySettings(
@@ -76,14 +77,16 @@ def create_app(parts: Ingress) -> FastAPI:
         summary="Long-term memory for AI agents.",
         description=openapi.DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,  # FastAPI's own page loads its scripts from a network that may not be there
+        redoc_url=None,
     )
+    openapi.serve_docs(app)
     app.include_router(_memories(parts))
     app.include_router(_recalls(parts))
     app.include_router(_operations(parts))
     app.mount("/mcp", _authenticated(mcp_app, parts.tokens))
     app.add_exception_handler(RearviewError, _on_error)
     app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_surprise)
     app.middleware("http")(_measured(parts.metrics))
     openapi.install(app)
     return app
@@ -95,7 +98,7 @@ def _memories(parts: Ingress) -> APIRouter:
     @router.post("", status_code=201, response_model=WriteAnswer, **openapi.write())
     async def write(request: Request) -> Any:
         principal = _principal(parts, request)
-        asked, _ = wire.read_write(await _json(parts, request))
+        asked = wire.read_write(await _json(parts, request))
         receipts = await parts.service.write(principal, asked, _idempotency_key(request))
         parts.metrics.wrote(receipts)
         return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]}, 201)
@@ -136,13 +139,14 @@ def _recalls(parts: Ingress) -> APIRouter:
     async def recall(request: Request) -> Any:
         principal = _principal(parts, request)
         answer = await parts.service.recall(principal, parse(RecallRequest, await _json(parts, request)))
-        parts.metrics.answered(answer)
+        parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(wire.shown_answer(answer))
 
     @router.post("/context", response_model=ContextAnswer, **openapi.context())
     async def context(request: Request) -> Any:
         principal = _principal(parts, request)
         answer = await parts.service.context(principal, parse(RecallRequest, await _json(parts, request)))
+        parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(answer.model_dump(mode="json"))
 
     return router
@@ -239,7 +243,11 @@ def _authenticated(app: ASGIApp, tokens: TokenStore) -> ASGIApp:
 def _measured(metrics: Metrics) -> Callable[[Request, Any], Awaitable[Response]]:
     async def measure(request: Request, call_next: Any) -> Response:
         started = time.perf_counter()
-        response: Response = await call_next(request)
+        try:
+            response: Response = await call_next(request)
+        except Exception:
+            log.exception("a request failed unexpectedly")
+            response = await _on_surprise(request, Exception())
         route = getattr(request.scope.get("route"), "path", "other")
         metrics.seconds.labels(route, request.method).observe(time.perf_counter() - started)
         metrics.requests.labels(route, request.method, str(response.status_code)).inc()

@@ -36,7 +36,7 @@ def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
                     annotations=types.ToolAnnotations(
                         read_only_hint=spec.read_only,
                         destructive_hint=spec.destructive,
-                        idempotent_hint=True,
+                        idempotent_hint=spec.idempotent,
                         open_world_hint=False,
                     ),
                 )

@@ -2,19 +2,21 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rearview_pipelines.errors import InvalidInput, Unavailable
+from rearview_pipelines.errors import FieldError, InvalidInput, Unavailable
 from rearview_pipelines.fields import Data, Instant, Key, Metadata, Name, Namespace, Ratio, Tags, Text
-from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, Visibility
+from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, State, Visibility
 from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.recall.answers import RecallAnswer
 from rearview_pipelines.requests import (
     MAX_BATCH,
+    MAX_DEADLINE_MS,
     Filters,
     ForgetRequest,
     OneOrMany,
@@ -98,10 +100,9 @@ class ForgetArguments(_Arguments):
 class Tools:
     """The tools over one service. `seconds`: how long a call may take before it answers regardless."""
 
-    def __init__(self, service: MemoryService, seconds: float, floor: float, metrics: Metrics | None = None) -> None:
+    def __init__(self, service: MemoryService, seconds: float, metrics: Metrics | None = None) -> None:
         self._service = service
         self._seconds = seconds
-        self._floor = floor
         self._metrics = metrics
         self._late: set[asyncio.Task[Any]] = set()
 
@@ -113,23 +114,27 @@ class Tools:
             "session": arguments.session,
             **_time_range(arguments.time_range),
         }
+        with _named({"since": "time_range", "until": "time_range"}):
+            parsed = parse(Filters, {k: v for k, v in filters.items() if v is not None})
         request = RecallRequest(
             query=arguments.query_text,
             top_k=arguments.top_k,
-            min_score=self._floor if arguments.min_score is None else arguments.min_score,
-            filters=parse(Filters, {k: v for k, v in filters.items() if v is not None}),
-            deadline_ms=max(int(self._seconds * 900), 1),
+            min_score=arguments.min_score,
+            filters=parsed,
+            deadline_ms=min(max(int(self._seconds * 900), 1), MAX_DEADLINE_MS),
         )
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await self._service.recall(principal, request)
+                answer = await self._service.recall(principal, request, floored=True)
         except (TimeoutError, Unavailable) as error:
             word = "deadline" if isinstance(error, TimeoutError) else "index"
             answer = RecallAnswer(recall_id=f"r_{uuid.uuid4().hex[:24]}", degraded=(word,))
         if self._metrics:
-            self._metrics.answered(answer)
-        lean: dict[str, Any] = _lean(shown_answer(answer))
-        return lean
+            self._metrics.answered(len(answer.memories), answer.degraded)
+        shown = shown_answer(answer)
+        # Without nulls: a model pays for every token. What the caller stored is left as it is.
+        shown["memories"] = [{k: v for k, v in m.items() if v is not None} for m in shown["memories"]]
+        return shown
 
     async def write(self, principal: Principal, arguments: WriteArguments) -> dict[str, Any]:
         request_id = arguments.request_id or f"mcp-{uuid.uuid4()}"
@@ -137,7 +142,8 @@ class Tools:
         request = WriteRequest(memories=(parse(Draft, fields),))
 
         async def run() -> dict[str, Any]:
-            receipts = await self._service.write(principal, request, request_id)
+            with _named({"Idempotency-Key": "request_id"}):
+                receipts = await self._service.write(principal, request, request_id)
             if self._metrics:
                 self._metrics.wrote(receipts)
             return {"receipts": [r.model_dump(mode="json") for r in receipts]}
@@ -163,17 +169,23 @@ class Tools:
         )
 
         async def run() -> dict[str, Any]:
-            ids = await self._service.forget(principal, request)
-            if not arguments.weaken:
-                kept = arguments.dry_run
-                return {"forgotten": 0 if kept else len(ids), "dry_run": kept, "ids": list(ids)}
-            if not arguments.dry_run:
-                for id_ in ids:
-                    memory = await self._service.get(principal, id_)
-                    await self._service.patch(principal, id_, {"importance": memory.importance / 2})
-            return {"forgotten": 0, "weakened": len(ids), "dry_run": arguments.dry_run, "ids": list(ids)}
+            with _named({"ids": "memory_ids"}):
+                ids = await self._service.forget(principal, request)
+            if arguments.weaken:
+                return await self._weaken(principal, ids, dry_run=arguments.dry_run)
+            kept = arguments.dry_run
+            return {"forgotten": 0 if kept else len(ids), "dry_run": kept, "ids": list(ids)}
 
         return await self._in_time(run(), None)
+
+    async def _weaken(self, principal: Principal, ids: Sequence[str], *, dry_run: bool) -> dict[str, Any]:
+        """Halve the importance of what is still in use; all are read before the first is changed."""
+        memories = [await self._service.get(principal, id_) for id_ in ids]
+        used = [m for m in memories if m.state in (State.ACTIVE, State.PENDING)]
+        if not dry_run:
+            for memory in used:
+                await self._service.patch(principal, memory.id, {"importance": memory.importance / 2}, memory.version)
+        return {"forgotten": 0, "weakened": len(used), "dry_run": dry_run, "ids": [m.id for m in used]}
 
     async def _in_time(self, work: Awaitable[dict[str, Any]], request_id: str | None) -> dict[str, Any]:
         """The result, or, when it is late, word that it goes on and may be asked for again."""
@@ -183,12 +195,11 @@ class Tools:
             return task.result()
         self._late.add(task)  # a task that nobody holds may be collected before it ends
         task.add_done_callback(self._ended)
-        hint = "; call again with the same request_id to learn how it ended" if request_id else ""
-        answer: dict[str, Any] = {
-            "retryable": True,
-            "detail": f"not done after {self._seconds:g} s, it goes on{hint}",
-        }
-        return answer | ({"request_id": request_id} if request_id else {})
+        late = f"not done after {self._seconds:g} s, it goes on"
+        if request_id is None:
+            return {"retryable": False, "detail": f"{late}; search to see how it ended"}
+        hint = "call again with the same request_id to learn how it ended"
+        return {"retryable": True, "detail": f"{late}; {hint}", "request_id": request_id}
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._late.discard(task)
@@ -206,13 +217,14 @@ class ToolSpec:
     call: Callable[[Tools, Principal, Any], Awaitable[dict[str, Any]]]
     read_only: bool = False
     destructive: bool = False
+    idempotent: bool = True
 
 
 SPECS = (
     ToolSpec("memory_write", mcp_text.WRITE, WriteArguments, Tools.write),
     ToolSpec("memory_search", mcp_text.SEARCH, SearchArguments, Tools.search, read_only=True),
     ToolSpec("memory_update", mcp_text.UPDATE, UpdateArguments, Tools.update, destructive=True),
-    ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True),
+    ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True, idempotent=False),
 )
 ALIASES = {"memory_store": "memory_write", "memory_recall": "memory_search"}
 """Names that other systems use: answered, not listed."""
@@ -244,10 +256,11 @@ def _day(bound: str, name: str) -> str:
     return bound
 
 
-def _lean(value: Any) -> Any:
-    """Without nulls and empty values: a model pays for every token."""
-    if isinstance(value, dict):
-        lean = {k: _lean(v) for k, v in value.items()}
-        kept = ("memories", "degraded", "receipts")
-        return {k: v for k, v in lean.items() if k in kept or v not in (None, "", [], {})}
-    return [_lean(v) for v in value] if isinstance(value, list) else value
+@contextmanager
+def _named(names: Mapping[str, str]) -> Iterator[None]:
+    """Complaints in the words of the tool's own parameters."""
+    try:
+        yield
+    except InvalidInput as error:
+        fields = [FieldError(names.get(e.field, e.field), e.message, e.remedy) for e in error.errors]
+        raise InvalidInput("; ".join(f"{e.field}: {e.message}" for e in fields), fields) from error

@@ -1,8 +1,9 @@
 """What /metrics shows. Labels are verbs and verdicts: never a text, an id or a tenant."""
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from rearview_pipelines.recall.answers import RecallAnswer
 from rearview_pipelines.receipts import Receipt
 from rearview_serve import __version__
 
@@ -46,11 +47,12 @@ class Metrics:
         for receipt in receipts:
             self.receipts.labels(receipt.status.value).inc()
 
-    def answered(self, answer: RecallAnswer) -> None:
-        self.recalled.inc(len(answer.memories))
-        if not answer.memories:
+    def answered(self, memories: int, degraded: Sequence[str]) -> None:
+        """A recall or a context handed out so many memories."""
+        self.recalled.inc(memories)
+        if not memories:
             self.recalls_empty.inc()
-        for part in answer.degraded:
+        for part in degraded:
             self.degraded.labels(part).inc()
 
     def page(self, rejected_rows: int) -> bytes:

@@ -36,6 +36,10 @@ class MilvusProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "MilvusProcess":
+        self._start()
+        return self
+
+    def _start(self) -> None:
         environment = os.environ | {
             "OMP_NUM_THREADS": "1",
             "MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES": str(FLUSH_BYTES),
@@ -49,7 +53,6 @@ class MilvusProcess:
             env=environment,
             start_new_session=True,  # Ctrl-C is for the parent, which ends us in order
         )
-        return self
 
     def wait(self) -> None:
         """Until it answers. Raises SetupError if it does not."""
@@ -68,8 +71,13 @@ class MilvusProcess:
             "(REARVIEW_DATA), and whether another process has it open"
         )
 
-    def alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+    def revive(self) -> bool:
+        """Start it again on the same port if it is gone; whether it was. Its clients reconnect."""
+        if self._process is not None and self._process.poll() is None:
+            return False
+        self._start()
+        self.wait()
+        return True
 
     def __exit__(self, *_: object) -> None:
         if self._process is None:

@@ -3,9 +3,13 @@
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+from swagger_ui_bundle import swagger_ui_path
 
 from rearview_pipelines.memory import Draft
 from rearview_pipelines.requests import Filters, RecallRequest, WriteRequest
@@ -13,7 +17,7 @@ from rearview_serve.wire import Problem
 
 DESCRIPTION = (
     "Write what was learned, recall it later in a few hundred tokens, correct it, forget it. "
-    "Every request needs `Authorization: Bearer TOKEN`. Errors are `application/problem+json`."
+    "Every request under /v1 needs `Authorization: Bearer TOKEN`. Errors are `application/problem+json`."
 )
 _MODELS: tuple[type[BaseModel], ...] = (Draft, WriteRequest, RecallRequest, Filters, Problem)
 _REF = "#/components/schemas/{model}"
@@ -109,6 +113,21 @@ def context() -> dict[str, Any]:
         "responses": _problems(401, 403, 413, 422, 503),
         **_body(_ref(RecallRequest), {"question": {"query": "What do I know about the user's travel?"}}),
     }
+
+
+def serve_docs(app: FastAPI) -> None:
+    """The page at /docs, with its scripts from a package instead of the network."""
+    app.mount("/docs/static", StaticFiles(directory=swagger_ui_path))
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return get_swagger_ui_html(
+            openapi_url="/openapi.json",
+            title="Rearview",
+            swagger_js_url="/docs/static/swagger-ui-bundle.js",
+            swagger_css_url="/docs/static/swagger-ui.css",
+            swagger_favicon_url="/docs/static/favicon-32x32.png",
+        )
 
 
 def install(app: FastAPI) -> None:

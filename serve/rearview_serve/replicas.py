@@ -197,7 +197,6 @@ class RecallReplica:
                 arguments.max_body,
                 arguments.mcp_seconds,
                 tuple(arguments.mcp_hosts),
-                arguments.floor,
             )
         )
 

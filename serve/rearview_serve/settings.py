@@ -42,6 +42,12 @@ class Settings(BaseSettings):
         (), description='JSON list of further Host headers that MCP accepts, such as ["memory.example:*"].'
     )
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
+    url: str | None = Field(
+        None, description="Service that commands talk to. None: the one of the data folder, if any."
+    )
+    token: str = Field(
+        "", repr=False, description="Token that commands use. Empty: the admin token of the data folder."
+    )
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_bytes: int = Field(10 * 2**20, gt=0, description="Bytes at which a log file is rotated.")
     log_files: int = Field(3, ge=1, description="Rotated log files kept of each.")

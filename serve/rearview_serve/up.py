@@ -1,5 +1,6 @@
 """`rearview up`: start every part on this machine, show the sample, serve until told to stop."""
 
+import asyncio
 import logging
 import os
 import secrets
@@ -53,13 +54,13 @@ def run(settings: Settings, *, with_sample: bool) -> int:
             _check_port(settings.host, settings.port)
             stack.enter_context(folder.owned(data))
             url = f"http://{_reachable(settings.host)}:{settings.port}"
-            token = _start(settings, data, url, say, stack)
+            token, revive = _start(settings, data, url, say, stack)
             say(f"ready in {time.monotonic() - started:.1f} s")
             found = sample.show(Client(url, token), say) if with_sample else True
             _print_addresses(url, data, token)
             if not found:
                 return 1
-            _serve()
+            _serve(revive, say)
         except KeyboardInterrupt:
             pass
         finally:
@@ -72,8 +73,11 @@ def run(settings: Settings, *, with_sample: bool) -> int:
     return 0
 
 
-def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack) -> str:
-    """Bring up the parts in order; `stack` ends them in the other. Answers the admin token."""
+def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack) -> tuple[str, Callable[[], bool]]:
+    """Bring up the parts in order; `stack` ends them in the other.
+
+    Answers the admin token, and what to call now and then to keep Milvus alive.
+    """
     logs = data / "logs"
     logs.mkdir(exist_ok=True)
     handler = RotatingFileHandler(logs / "up.log", maxBytes=settings.log_bytes, backupCount=settings.log_files)
@@ -97,13 +101,14 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         say("models: the reranker is off, none is configured (REARVIEW_RERANK_MODEL)")
 
     started: Callable[[], None] = _nothing
+    revive: Callable[[], bool] = _alive
     milvus_uri = settings.milvus_uri
     if milvus_uri is None:
         say("Milvus Lite: starting on loopback")
         log = stack.enter_context(rotating_pipe(logs / "milvus.log", settings.log_bytes, settings.log_files))
         process = stack.enter_context(MilvusProcess(data / "milvus.db", log))
         milvus_uri = process.uri
-        started = process.wait
+        started, revive = process.wait, process.revive
         stack.callback(lambda: say("Milvus Lite: closing"))
     else:
         say(f"Milvus: using the server at {milvus_uri}")
@@ -125,7 +130,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     _wait_ready(url)
     folder.announce(data, url)
     stack.callback(folder.withdraw, data)
-    return token
+    return token, revive
 
 
 @contextmanager
@@ -182,7 +187,11 @@ def _ray(
             logs_dir=str(logs / "serve"), log_level=settings.log_level, enable_access_log=False
         )
         serve.start(http_options=HTTPOptions(host=settings.host, port=settings.port), logging_config=logging_config)
-        serve.run(build(arguments), name="rearview", route_prefix="/", logging_config=logging_config)
+        try:
+            serve.run(build(arguments), name="rearview", route_prefix="/", logging_config=logging_config)
+        except RuntimeError as error:  # Serve's word for: a replica did not start
+            asyncio.run(_explain(arguments))
+            raise SetupError(f"a part did not start; see {logs / 'serve'}") from error
         yield
     finally:
         say("Ray: ending")
@@ -192,6 +201,11 @@ def _ray(
 
 def _nothing() -> None:
     """Nothing of ours has to start."""
+
+
+def _alive() -> bool:
+    """Nothing of ours has to be revived."""
+    return False
 
 
 def _export_apart(settings: Settings) -> None:
@@ -209,6 +223,22 @@ def _export_apart(settings: Settings) -> None:
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()
         raise SetupError(reason[-1].removeprefix("rearview: ") if reason else "the models could not be written")
+
+
+async def _explain(arguments: AppArguments) -> None:
+    """Open the store as a replica does, so that what is wrong with it is said here. Raises SetupError."""
+    from rearview_pipelines.models.files import read_card
+    from rearview_pipelines.stores.milvus import MilvusIndex
+
+    card = read_card(Path(arguments.embed_folder), "embedder")
+    index = await MilvusIndex.open(
+        arguments.milvus_uri,
+        model=card.identity,
+        dimension=card.dimension,
+        token=arguments.milvus_token,
+        seconds=arguments.milvus_timeout,
+    )
+    await index.close()
 
 
 def _loopback() -> str | None:
@@ -231,12 +261,13 @@ def _wait_ready(url: str) -> None:
     raise SetupError(f"the service did not become ready ({missing}); see the logs in the data folder (REARVIEW_DATA)")
 
 
-def _serve() -> None:
-    """Wait for a signal. Ray and Milvus restart or report on their own; we only end them."""
+def _serve(revive: Callable[[], bool], say: Say) -> None:
+    """Wait for a signal. Ray restarts its replicas itself; Milvus Lite is ours to restart."""
     print("Serving. Ctrl-C ends everything that was started.", flush=True)
     waiting = threading.Event()
     while not waiting.wait(WATCH_SECONDS):
-        continue
+        if revive():
+            say("Milvus Lite: had ended, was started again")
 
 
 def _print_addresses(url: str, data: Path, token: str) -> None:

@@ -113,16 +113,16 @@ def _not_json(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def read_write(value: Any) -> tuple[WriteRequest, bool]:
-    """A write of one memory or of many; the flag says whether it was many."""
+def read_write(value: Any) -> WriteRequest:
+    """A write of one memory or of many."""
     if not isinstance(value, dict):
         raise InvalidInput.one("body", "is not an object", 'send one memory, or {"memories": [...]}')
     if "memories" in value:
-        return parse(WriteRequest, value), True
+        return parse(WriteRequest, value)
     one = {k: v for k, v in value.items() if k != "timezone"}
     zone = {"timezone": value["timezone"]} if "timezone" in value else {}
     try:
-        return parse(WriteRequest, {"memories": [one], **zone}), False
+        return parse(WriteRequest, {"memories": [one], **zone})
     except InvalidInput as error:
         raise _without_index(error) from error
 
@@ -154,10 +154,27 @@ def read_list(query: Mapping[str, list[str]]) -> ListRequest:
         elif name in ("since", "until"):
             filters[name] = values[-1]
         elif name == "metadata":
-            filters[name] = read_json(values[-1].encode())
+            filters[name] = _object(name, values[-1])
         else:
             filters[name] = values
-    return parse(ListRequest, request)
+    try:
+        return parse(ListRequest, request)
+    except InvalidInput as error:
+        raise _as_parameters(error) from error
+
+
+def _as_parameters(error: InvalidInput) -> InvalidInput:
+    """The same complaint in the words of a query string: `kind`, not `filters.kind[0]`."""
+    names = [e.field.removeprefix("filters.").partition("[")[0] for e in error.errors]
+    errors = [FieldError(n, e.message, e.remedy) for n, e in zip(names, error.errors, strict=True)]
+    return InvalidInput("; ".join(f"{e.field}: {e.message}" for e in errors), errors)
+
+
+def _object(name: str, text: str) -> Any:
+    try:
+        return read_json(text.encode())
+    except InvalidInput as error:
+        raise InvalidInput.one(name, "is not JSON", 'send an object such as {"team": "billing"}') from error
 
 
 def _number(name: str, value: str, kind: type[int] | type[float]) -> int | float:

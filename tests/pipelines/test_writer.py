@@ -1,17 +1,20 @@
 """Writing, editing, forgetting: over fakes, so that failures can be caused."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rearview_pipelines.errors import Conflict, Forbidden, InvalidInput, NotFound, Unavailable
 from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Part
 from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.receipts import Receipt, Status
-from rearview_pipelines.requests import ForgetRequest, WriteRequest, parse
+from rearview_pipelines.requests import ForgetRequest, ListRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
-from rearview_pipelines.testing import FakeClock, HashEmbedder, MemoryIndexInMemory
+from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory
 from rearview_pipelines.write.keys import KeyRing
 from rearview_pipelines.write.signing import digest_of_parts, verify
 
@@ -239,4 +242,108 @@ async def test_a_failed_request_may_be_repeated_with_its_key(
         await write(service, admin, "tea", key="k")
     index.failing = False
     [receipt] = await write(service, admin, "tea", key="k")
+    assert receipt.status is Status.STORED
+
+
+async def test_a_tampered_row_cannot_be_laundered_by_an_edit(
+    service: MemoryService, admin: Principal, index: MemoryIndexInMemory
+) -> None:
+    [receipt] = await write(service, admin, "pay to account 1")
+    memory, parts = index.rows[str(receipt.id)]
+    index.rows[str(receipt.id)] = (memory.model_copy(update={"text": "pay to account 2"}), parts)
+    with pytest.raises(Conflict, match="signature"):
+        await service.patch(admin, str(receipt.id), {"tags": ["x"]})
+    with pytest.raises(NotFound):
+        await service.get(admin, str(receipt.id))
+    assert (await service.list_memories(admin, parse(ListRequest, {})))[0] == []
+    assert await service.forget(admin, ForgetRequest(ids=(str(receipt.id),))) == [receipt.id]
+
+
+async def test_tampered_parts_are_made_again_by_an_edit(
+    service: MemoryService, admin: Principal, index: MemoryIndexInMemory
+) -> None:
+    [receipt] = await write(service, admin, "green tea")
+    memory, [part] = index.rows[str(receipt.id)]
+    index.rows[str(receipt.id)] = (memory, (Part(0, 0, 9, "bait", part.vector),))
+    await service.patch(admin, str(receipt.id), {"tags": ["x"]})
+    memory, [mended] = index.rows[str(receipt.id)]
+    assert mended.terms == part.terms
+    assert memory.derived == digest_of_parts([mended])
+
+
+async def test_a_failed_edit_loses_nothing(
+    service: MemoryService, admin: Principal, index: MemoryIndexInMemory, embedder: HashEmbedder
+) -> None:
+    [receipt] = await write(service, admin, "green  tea")
+    before = index.rows[str(receipt.id)]
+    embedder.failing = True
+    with pytest.raises(Unavailable):
+        await service.patch(admin, str(receipt.id), {"text": "green tea"})
+    assert index.rows[str(receipt.id)] == before
+
+
+async def test_a_forget_that_failed_half_way_is_finished_by_the_next(
+    service: MemoryService, admin: Principal, index: MemoryIndexInMemory
+) -> None:
+    [receipt] = await write(service, admin, "green tea")
+    await service.forget(admin, ForgetRequest(ids=(str(receipt.id),)))
+    tombstone, _ = index.rows[str(receipt.id)]
+    left = tuple(Part(n, 0, 1, "tea", np.zeros(DIMENSION, np.float32)) for n in range(2))
+    index.rows[str(receipt.id)] = (tombstone, left)
+    await service.forget(admin, ForgetRequest(ids=(str(receipt.id),)))
+    assert len(index.rows[str(receipt.id)][1]) <= 1
+    with pytest.raises(NotFound):
+        await service.forget(admin, ForgetRequest(ids=(str(receipt.id),)))
+
+
+async def test_going_back_to_an_earlier_text_keeps_the_history(
+    service: MemoryService, admin: Principal, clock: FakeClock
+) -> None:
+    [first] = await write(service, admin, "lives in Berlin")
+    clock.forward(days=1)
+    second = await service.patch(admin, str(first.id), {"text": "lives in Hamburg"})
+    clock.forward(days=1)
+    third = await service.patch(admin, str(second.id), {"text": "lives in Berlin"})
+    assert third.id not in (first.id, second.id)
+    for day, text in ((0.5, "lives in Berlin"), (1.5, "lives in Hamburg"), (2.5, "lives in Berlin")):
+        then = FakeClock().now() + timedelta(days=day)
+        answer = await service.recall(admin, RecallRequest(query="lives in", as_of=then))
+        assert [m.text for m in answer.memories] == [text]
+
+
+async def test_what_ended_can_be_learned_again_and_a_pending_action_gets_its_outcome(
+    service: MemoryService, admin: Principal, clock: FakeClock
+) -> None:
+    await write(service, admin, "tea is out", expires_at="2026-12-01T00:00:00Z")
+    clock.forward(days=3)
+    [again] = await write(service, admin, "tea is out")
+    assert again.status is Status.STORED
+    [waiting] = await write(service, admin, "restarted it", kind="action")
+    [done] = await write(service, admin, "restarted it", kind="action", outcome="success")
+    assert (waiting.status, done.status, done.id) == (Status.PENDING, Status.STORED, waiting.id)
+
+
+async def test_a_dry_run_names_only_what_would_go(service: MemoryService, admin: Principal) -> None:
+    with pytest.raises(NotFound):
+        await service.forget(admin, ForgetRequest(ids=("m_" + "a" * 32,), dry_run=True))
+    with pytest.raises(Forbidden):
+        await service.forget(Principal("default", Role.READER), ForgetRequest(session="s", dry_run=True))
+
+
+async def test_a_failure_nobody_waited_for_does_not_keep_its_key(
+    service: MemoryService, admin: Principal, index: MemoryIndexInMemory
+) -> None:
+    index.failing = True
+    task = asyncio.ensure_future(write(service, admin, "tea", key="k"))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.sleep(0.05)
+    index.failing = False
+    [receipt] = await write(service, admin, "tea", key="k")
+    assert receipt.status is Status.STORED
+
+
+async def test_a_text_that_grows_when_folded_is_stored(service: MemoryService, admin: Principal) -> None:
+    [receipt] = await write(service, admin, "\ufdfa" * 5461)
     assert receipt.status is Status.STORED

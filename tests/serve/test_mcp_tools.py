@@ -17,7 +17,7 @@ ADMIN = Principal("default", Role.ADMIN)
 
 
 def server(service: MemoryService, who: Principal = ADMIN, seconds: float = 3.0) -> Any:
-    return mcp.build(Tools(service, seconds, floor=0.0), lambda: who)
+    return mcp.build(Tools(service, seconds), lambda: who)
 
 
 async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
@@ -75,8 +75,9 @@ async def test_names_of_other_systems_are_answered(service: MemoryService) -> No
         ("memory_write", {"text": "x", "user": "t"}, "user"),
         ("memory_search", {"query_text": "x", "top_k": 21}, "top_k"),
         ("memory_search", {"query_text": "x", "time_range": "yesterday"}, "time_range"),
+        ("memory_search", {"query_text": "x", "time_range": "foo~bar"}, "time_range"),
         ("memory_search", {}, "query_text"),
-        ("memory_forget", {}, "ids"),
+        ("memory_forget", {}, "memory_ids"),
         ("memory_fly", {}, "name"),
     ],
 )
@@ -90,6 +91,27 @@ async def test_bad_arguments_answer_a_problem(
         assert problem["status"] == 422
         assert problem["errors"][0]["field"] == field
         assert problem["errors"][0]["remedy"]
+
+
+async def test_what_was_stored_comes_back_as_it_was(service: MemoryService) -> None:
+    data = {"a": None, "b": [], "c": {"d": ""}}
+    async with Client(server(service)) as client:
+        await call(client, "memory_write", text="tea", data=data)
+        found = await call(client, "memory_search", query_text="tea")
+        assert found["memories"][0]["data"] == data
+        assert found["memories"][0]["tags"] == []
+
+
+async def test_weakening_a_session_leaves_its_history_alone(service: MemoryService) -> None:
+    async with Client(server(service)) as client:
+        [old] = (await call(client, "memory_write", text="tea at one", session="s"))["receipts"]
+        [new] = (await call(client, "memory_update", memory_id=old["id"], text="tea at two"))["receipts"]
+        weak = await call(client, "memory_forget", session="s", weaken=True)
+        assert weak["ids"] == [new["id"]]
+        unknown = await client.call_tool("memory_forget", {"memory_ids": [new["id"], "m_" + "a" * 32], "weaken": True})
+        assert unknown.is_error
+        found = await call(client, "memory_search", query_text="tea at two")
+        assert found["memories"][0]["importance"] == 0.25
 
 
 async def test_a_time_range_narrows(service: MemoryService) -> None:

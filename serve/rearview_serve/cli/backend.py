@@ -1,10 +1,10 @@
 """Where a command goes: to the service that owns the data folder, or into the folder itself."""
 
 import asyncio
-import os
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.principal import Principal
@@ -46,6 +46,8 @@ class RemoteBackend:
         return self._client.call("GET", "/v1/memories", params=query)
 
     def forget(self, ids: list[str]) -> Any:
+        for id_ in ids:  # an unknown one is named before any is forgotten
+            self.get(id_)
         done = [self._client.call("DELETE", f"/v1/memories/{_segment(id_)}")["forgotten"] for id_ in ids]
         return {"forgotten": sum(done)}
 
@@ -65,7 +67,7 @@ class LocalBackend:
         return self._runner.run(work)
 
     def write(self, body: Any) -> Any:
-        request, _ = wire.read_write(body)
+        request = wire.read_write(body)
         receipts = self._run(self._service.write(self._principal, request))
         return {"receipts": [r.model_dump(mode="json") for r in receipts]}
 
@@ -81,7 +83,7 @@ class LocalBackend:
         return {"memories": [wire.shown(m) for m in memories], "next_cursor": cursor}
 
     def forget(self, ids: list[str]) -> Any:
-        forgotten = self._run(self._service.forget(self._principal, ForgetRequest(ids=tuple(ids))))
+        forgotten = self._run(self._service.forget(self._principal, parse(ForgetRequest, {"ids": ids})))
         return {"forgotten": len(forgotten)}
 
     def stats(self) -> Any:
@@ -89,14 +91,12 @@ class LocalBackend:
 
 
 def _segment(id_: str) -> str:
-    from urllib.parse import quote
-
     return quote(id_, safe="")
 
 
 def token_of(settings: Settings) -> str:
     """The token to use: REARVIEW_TOKEN, else the admin token of the data folder."""
-    given = os.environ.get("REARVIEW_TOKEN")
+    given = settings.token
     if given:
         return given
     file = settings.data / "token"
@@ -112,7 +112,7 @@ def token_of(settings: Settings) -> str:
 def connected(settings: Settings) -> Iterator[Backend]:
     """REARVIEW_URL if set, else the service that owns the data folder, else the folder opened here."""
     owner = folder.running(settings.data)
-    url = os.environ.get("REARVIEW_URL") or (owner.url if owner else None)
+    url = settings.url or (owner.url if owner else None)
     if url:
         client = Client(url, token_of(settings))
         try:

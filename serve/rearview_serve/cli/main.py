@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -172,6 +173,7 @@ def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
     except OSError as error:
         raise InvalidInput.one("file", f"{file} cannot be read ({error.strerror})", "name an NDJSON file") from error
     with (
+        _utf8(file),
         lines,
         typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar,
     ):
@@ -195,6 +197,14 @@ def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
                 batch = []
         if batch:
             yield start, batch
+
+
+@contextmanager
+def _utf8(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InvalidInput.one("file", f"{file} is not UTF-8", "save it as UTF-8 and import again") from error
 
 
 def _receipt_lines(answer: Any) -> Iterator[str]:

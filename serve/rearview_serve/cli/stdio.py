@@ -32,7 +32,7 @@ async def _embedded(settings: Settings) -> None:
         tokens = TokenStore(settings.data)
         tokens.first_admin()
         principal = tokens.principal(f"Bearer {token_of(settings)}")
-        tools = Tools(service, settings.mcp_seconds, settings.floor)
+        tools = Tools(service, settings.mcp_seconds)
         await mcp.serve_stdio(mcp.build(tools, lambda: principal))
 
 
