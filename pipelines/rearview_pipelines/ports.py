@@ -74,6 +74,18 @@ class Where:
         return Where(self.all_of + conditions, self.any_of)
 
 
+@dataclass(frozen=True)
+class Changes:
+    """What the writer changed since a reader looked. `ids` of None: it cannot tell, read all again.
+
+    `epoch` names the writer's life, `seq` counts its changes; both are sent back the next time.
+    """
+
+    epoch: str
+    seq: int
+    ids: tuple[str, ...] | None
+
+
 class Clock(Protocol):
     def now(self) -> datetime:
         """The current instant, with a time zone."""

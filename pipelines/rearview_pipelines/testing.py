@@ -13,7 +13,6 @@ import numpy as np
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import (
-    Condition,
     EmbeddedPart,
     Match,
     Part,
@@ -21,7 +20,7 @@ from rearview_pipelines.ports import (
     Vector,
     Where,
 )
-from rearview_pipelines.stores.rows import rows_of
+from rearview_pipelines.stores.rows import columns_of, matches
 from rearview_pipelines.text.analyse import terms_of
 
 DIMENSION = 64
@@ -96,6 +95,15 @@ class MemoryIndexInMemory:
     async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
         return {id_: self.rows[id_][1] for id_ in await self.get(tenant, ids)}
 
+    async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
+        self._check()
+        rows = [row for row in self.rows.values() if row[0].tenant == tenant]
+        return None if sum(len(parts) for _, parts in rows) > limit else rows
+
+    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+        self._check()
+        return [self.rows[id_] for id_ in ids if id_ in self.rows]
+
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         self._check()
         return {(id_, n): self.rows[id_][1][n] for id_, n in found if id_ in self.rows}
@@ -147,25 +155,5 @@ class MemoryIndexInMemory:
         return [
             (memory, parts)
             for memory, parts in self.rows.values()
-            if memory.tenant == tenant and _holds(where, rows_of(memory, (), DIMENSION)[0])
+            if memory.tenant == tenant and matches(where, columns_of(memory) | {"part": 0})
         ]
-
-
-def _holds(where: Where, row: Mapping[str, object]) -> bool:
-    return all(_test(row, c) for c in where.all_of) and all(any(_test(row, c) for c in group) for group in where.any_of)
-
-
-def _test(row: Mapping[str, object], condition: Condition) -> bool:
-    held, wanted = row[condition.field], condition.value
-    if isinstance(wanted, tuple):
-        if condition.op == "in":
-            return held in wanted
-        assert isinstance(held, list)
-        return (all if condition.op == "has_all" else any)(value in held for value in wanted)
-    assert isinstance(held, str | int | float)
-    return {
-        "eq": held == wanted,
-        "ge": held >= wanted,  # type: ignore[operator]
-        "gt": held > wanted,  # type: ignore[operator]
-        "lt": held < wanted,  # type: ignore[operator]
-    }[condition.op]

@@ -10,7 +10,7 @@ from ray.serve.handle import DeploymentHandle
 
 from rearview_pipelines.errors import RearviewError, Unavailable
 from rearview_pipelines.models.files import ModelCard
-from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
+from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.write.stages import Item
@@ -85,6 +85,10 @@ class HandleWriter:
     async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         async with translated("Write"):
             return await self._handle.patch.remote(principal, id_, dict(changes), if_match)  # type: ignore[no-any-return]
+
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
+        async with translated("Write"):
+            return await self._handle.changes.remote(tenant, epoch, since)  # type: ignore[no-any-return]
 
     async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
         async with translated("Write"):

@@ -12,6 +12,7 @@ class AppArguments(BaseModel):
     milvus_uri: str = Field(description="http(s)://host:port of Milvus or a Milvus Lite server.")
     milvus_token: str = Field("", repr=False, description="Its credential; empty for none.")
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds one call to it may take.")
+    hot_rows: int = Field(20_000, ge=0, description="Rows a recall replica keeps in memory. 0: none.")
     embed_folder: str = Field(description="Folder with the embedding model as ONNX.")
     rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")
     model_threads: int = Field(1, ge=1, description="Threads of one model run.")

@@ -11,6 +11,7 @@ from rearview_pipelines.models.export import cached
 from rearview_pipelines.models.reranker import OnnxReranker
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService, SystemClock
+from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.write.keys import load_or_create
 from rearview_pipelines.write.stages import Tools
@@ -40,11 +41,13 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
             seconds=settings.milvus_timeout,
         )
         clock = SystemClock()
+        writer = Writer(Tools(index, embedder, ring, clock))
+        hot = HotIndex(index, writer, embedder.dimension, settings.hot_rows)
         try:
             yield MemoryService(
-                Writer(Tools(index, embedder, ring, clock)),
-                RecallPipeline(index, embedder, reranker, ring, clock),
-                index,
+                writer,
+                RecallPipeline(hot, embedder, reranker, ring, clock),
+                hot,
                 embedder,
                 reranker,
                 settings.floor,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from ray.serve.handle import DeploymentHandle
 
-    from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
+    from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
     from rearview_pipelines.receipts import Receipt
     from rearview_pipelines.stores.milvus import MilvusIndex
@@ -137,6 +137,9 @@ class WriteReplica:
     async def forget(self, principal: Principal, ids: list[str]) -> list[str]:
         return await (await self._writer()).forget(principal, ids)
 
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
+        return await (await self._writer()).changes(tenant, epoch, since)
+
     async def ping(self) -> None:
         await self._writer()
 
@@ -160,6 +163,7 @@ class RecallReplica:
         from rearview_pipelines.models.files import read_card
         from rearview_pipelines.recall.pipeline import RecallPipeline
         from rearview_pipelines.service import MemoryService, SystemClock
+        from rearview_pipelines.stores.hot import HotIndex
         from rearview_pipelines.write.keys import load_or_create
         from rearview_serve.adapters import HandleEmbedder, HandleReranker, HandleWriter
         from rearview_serve.auth import TokenStore
@@ -172,10 +176,12 @@ class RecallReplica:
         reranker = None
         if arguments.rerank_folder:
             reranker = HandleReranker(self._rerank, read_card(Path(arguments.rerank_folder), "reranker"))
-        index = await open_index(arguments, embedder.name, embedder.dimension, create=False)
+        writer = HandleWriter(self._write)
+        milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
+        index = HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows)
         ring = load_or_create(Path(arguments.data))
         service = MemoryService(
-            HandleWriter(self._write),
+            writer,
             RecallPipeline(index, embedder, reranker, ring, SystemClock()),
             index,
             embedder,

@@ -36,6 +36,11 @@ class Settings(BaseSettings):
     milvus_token: str = Field(
         "", description="user:password or token of that server. Empty: no credential.", repr=False
     )
+    hot_rows: int = Field(
+        20_000,
+        ge=0,
+        description="Rows that a recall process keeps in memory over all tenants. 0: none, Milvus answers.",
+    )
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds that one call to Milvus may take.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers with what it has.")
     mcp_hosts: tuple[str, ...] = Field(

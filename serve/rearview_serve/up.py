@@ -117,6 +117,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         milvus_uri=milvus_uri,
         milvus_token=settings.milvus_token,
         milvus_timeout=settings.milvus_timeout,
+        hot_rows=settings.hot_rows,
         embed_folder=str(embed.absolute()),
         rerank_folder=str(rerank.absolute()) if rerank else None,
         model_threads=settings.model_threads,

@@ -1,5 +1,6 @@
 """The index contract, held against the fake and a real Milvus Lite server alike."""
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -10,21 +11,47 @@ import pytest
 
 from rearview_pipelines.errors import SetupError, Unavailable
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Condition, MemoryIndex, Part, Where
+from rearview_pipelines.ports import Changes, Condition, MemoryIndex, Part, Where
+from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.testing import DIMENSION, MemoryIndexInMemory
 from rearview_pipelines.text.analyse import terms_of
+from rearview_pipelines.write.changes import ChangeNotes
 
 NOW = datetime(2026, 11, 30, 9, tzinfo=UTC)
 
 
-@pytest.fixture(params=["fake", "milvus lite server"])
+class Followed(HotIndex):
+    """A hot index whose every change is noted, as the writer's are, and which waits until it is hot."""
+
+    def __init__(self, index: MilvusIndex) -> None:
+        self.notes = ChangeNotes()
+        super().__init__(index, self, DIMENSION, limit=10_000)
+
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
+        return self.notes.since(tenant, epoch, since)
+
+    async def upsert(self, rows: Any) -> None:
+        for memory, _ in rows:
+            await self.get(memory.tenant, [])
+            await asyncio.gather(*self._loading.values())
+        await super().upsert(rows)
+        for memory, _ in rows:
+            assert memory.tenant in self._held
+            self.notes.note(memory.tenant, memory.id)
+
+    async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
+        await super().drop_parts(tenant, id_, keep)
+        self.notes.note(tenant, id_)
+
+
+@pytest.fixture(params=["fake", "milvus lite server", "hot over milvus"])
 async def store(request: pytest.FixtureRequest, milvus_uri: str) -> AsyncIterator[MemoryIndex]:
     if request.param == "fake":
         yield MemoryIndexInMemory()
         return
     real = await MilvusIndex.open(milvus_uri, model="fake-hash", dimension=DIMENSION)
-    yield real
+    yield Followed(real) if request.param.startswith("hot") else real
     await real.close()
 
 

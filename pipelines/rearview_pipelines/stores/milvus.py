@@ -38,6 +38,7 @@ SCAN_WINDOW = 16_384
 _PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
 _OTHERS_SECONDS = 60.0
 """How long to wait for the writer to make the collection."""
+_WHOLE_FIELDS = [*_PART_FIELDS, "record", "text"]
 _DAY = 24 * 3600 * 1000
 _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
 """Milliseconds of creation time read at a step when listing; 0: all that is left."""
@@ -111,6 +112,21 @@ class MilvusIndex:
         keys = [row_id(id_, part) for id_, part in found]
         rows = await self._by_key(tenant, keys, _PART_FIELDS, fresh=False)
         return {(row["memory"], row["part"]): part_of(row) for row in rows}
+
+    async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
+        """All memories of a tenant with their parts; None if there are more than `limit` rows."""
+        rows = await self._rows(tenant, Where(), _WHOLE_FIELDS, fresh=True, most=limit + 1)
+        return None if len(rows) > limit else _memories(rows)
+
+    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+        """These memories with their parts; what is not there is left out."""
+        keys = [row_id(id_, part) for id_ in ids for part in (0, 1)]
+        rows = await self._by_key(tenant, keys, _WHOLE_FIELDS, fresh=True)
+        long = tuple(row["memory"] for row in rows if row["part"] == 1)
+        if long:  # how many more parts these have, only a walk finds
+            where = Where((Condition("memory", "in", long), Condition("part", "gt", 1)))
+            rows += await self._rows(tenant, where, _WHOLE_FIELDS, fresh=True)
+        return _memories(rows)
 
     async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
         hits = await self._search(tenant, where, vector, "vector", {"metric_type": "COSINE"}, limit, fresh)
@@ -195,8 +211,10 @@ class MilvusIndex:
                 )
             )
 
-    async def _rows(self, tenant: str, where: Where, fields: list[str], fresh: bool) -> list[dict[str, Any]]:
-        """Every matching row, read in windows."""
+    async def _rows(
+        self, tenant: str, where: Where, fields: list[str], fresh: bool, most: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Every matching row, read in windows; with `most`, no window after so many."""
         async with _translated():
             partition = await self._known_partition(tenant)
             if partition is None:
@@ -216,7 +234,7 @@ class MilvusIndex:
                 )
                 rows += window
                 offset += len(window)
-                if len(window) < SCAN_WINDOW - 1:
+                if len(window) < SCAN_WINDOW - 1 or (most is not None and len(rows) >= most):
                     return rows
 
     async def _known_partition(self, tenant: str) -> str | None:
@@ -234,6 +252,15 @@ class MilvusIndex:
             await self._client.create_partition(COLLECTION, name, timeout=self._timeout)
             self._partitions.add(name)
         return name
+
+
+def _memories(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Memory, tuple[Part, ...]]]:
+    parts: dict[str, list[Part]] = {}
+    for row in rows:
+        if row["terms"]:  # a tombstone's row has none, and is no part
+            parts.setdefault(row["memory"], []).append(part_of(row))
+    heads = [memory_of(row) for row in rows if row["part"] == 0]
+    return [(m, tuple(sorted(parts.get(m.id, ()), key=lambda p: p.number))) for m in heads]
 
 
 def partition_name(tenant: str) -> str:

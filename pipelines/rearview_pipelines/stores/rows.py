@@ -5,6 +5,7 @@ cannot): an absent string is "", an absent bound the far future.
 """
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory
-from rearview_pipelines.ports import Part
+from rearview_pipelines.ports import Condition, Part, Where
 
 FOREVER = 2**62
 """Milliseconds; the end of what has none."""
@@ -37,11 +38,11 @@ def row_id(memory_id: str, part: int) -> str:
     return memory_id if part == 0 else f"{memory_id}#{part}"
 
 
-def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[str, Any]]:
-    """The rows of a memory. One with no parts (a tombstone) has a first row that nothing finds."""
+def columns_of(memory: Memory) -> dict[str, Any]:
+    """What a filter can test of a memory; the same in each of its rows but for the part."""
     occurred = millis(memory.occurred_at or memory.created_at)
     ends = [millis(t) for t in (memory.valid_to, memory.expires_at, memory.superseded_at) if t]
-    shared = {
+    return {
         "memory": memory.id,
         "tenant": memory.tenant,
         "agent": memory.agent,
@@ -69,10 +70,15 @@ def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[
         "namespaces": namespaces(memory.namespace),
         "metadata": [metadata_pair(k, v) for k, v in memory.metadata.items()],
     }
+
+
+def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[str, Any]]:
+    """The rows of a memory. One with no parts (a tombstone) has a first row that nothing finds."""
+    columns = columns_of(memory)
     nowhere = np.zeros(dimension, np.float32)
     nowhere[0] = 1.0
     return [
-        shared
+        columns
         | {
             "id": row_id(memory.id, part.number),
             "part": part.number,
@@ -94,3 +100,22 @@ def memory_of(row: Mapping[str, Any]) -> Memory:
 
 def part_of(row: Mapping[str, Any]) -> Part:
     return Part(row["part"], row["start_at"], row["end_at"], row["terms"], np.asarray(row["vector"], np.float32))
+
+
+def matches(where: Where, columns: Mapping[str, Any]) -> bool:
+    """Whether a row with these columns passes a filter: what `stores.expressions` says to Milvus, said here."""
+    return all(_test(columns, c) for c in where.all_of) and all(
+        any(_test(columns, c) for c in group) for group in where.any_of
+    )
+
+
+def _test(columns: Mapping[str, Any], condition: Condition) -> bool:
+    held, wanted = columns[condition.field], condition.value
+    if isinstance(wanted, tuple):
+        if condition.op == "in":
+            return held in wanted
+        return (all if condition.op == "has_all" else any)(value in held for value in wanted)
+    return bool(_COMPARE[condition.op](held, wanted))
+
+
+_COMPARE = {"eq": operator.eq, "ge": operator.ge, "gt": operator.gt, "lt": operator.lt}

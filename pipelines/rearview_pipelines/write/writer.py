@@ -10,9 +10,11 @@ from typing import Any
 
 from rearview_pipelines.errors import Conflict, Forbidden, NotFound
 from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH
+from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.edits import merged
 from rearview_pipelines.write.idempotency import Answers
 from rearview_pipelines.write.identity import is_memory_id
@@ -44,6 +46,7 @@ class Writer:
         self._lock = asyncio.Lock()
         self._waiting: list[tuple[list[Item], asyncio.Future[None]]] = []
         self._answers = Answers()
+        self._changes = ChangeNotes()
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
         """Store admitted items; answers their receipts in order once they are stored.
@@ -102,8 +105,19 @@ class Writer:
                 future.set_result(None)
 
     async def _run(self, stages: Sequence[Stage], items: list[Item]) -> None:
-        for stage in stages:
-            await stage(items, self._tools)
+        try:
+            for stage in stages:
+                await stage(items, self._tools)
+        finally:
+            # Noted even if it failed: what a failure left behind is for readers to look up.
+            for item in items if stages[-1] is store else ():
+                self._changes.note(item.tenant, item.id)
+                if item.supersedes is not None:
+                    self._changes.note(item.tenant, item.supersedes.id)
+
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
+        """What was changed of a tenant's memories since a reader looked."""
+        return self._changes.since(tenant, epoch, since)
 
     async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         """Change a memory. One whose identity changes (its text) is superseded by a new one.
@@ -161,7 +175,11 @@ class Writer:
                 for m in memories
             ]
             # The record first: from here on nothing of it is served, whatever happens to its parts.
-            await self._tools.index.upsert([(sign(t, self._tools.ring), ()) for t in tombstones])
+            try:
+                await self._tools.index.upsert([(sign(t, self._tools.ring), ()) for t in tombstones])
+            finally:
+                for tombstone in tombstones:
+                    self._changes.note(principal.tenant, tombstone.id)
             for tombstone in tombstones:
                 await self._tools.index.drop_parts(principal.tenant, tombstone.id, 1)
             return [t.id for t in tombstones]

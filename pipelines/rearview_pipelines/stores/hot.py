@@ -1,0 +1,193 @@
+"""The index with its hot tenants in memory. Milvus stays the truth; this is a cache of it.
+
+A scope is read from Milvus once, in the background, and then follows the writer: before each read it
+asks what changed since, and reads just that again. So every read sees every acknowledged write, in
+every replica. Scopes over the limit, and those still being read, are answered by Milvus itself.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rearview_pipelines.errors import RearviewError
+from rearview_pipelines.fields import millis
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Changes, Match, MemoryIndex, Part, Vector, Where
+from rearview_pipelines.stores.scope import Scope
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS = 600.0
+"""How long a scope that was too large, or could not be read, is left to Milvus."""
+LOAD_PAGE = 2000
+
+
+class ChangeLog(Protocol):
+    """The writer, as far as it tells what it changed."""
+
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes: ...
+
+
+class LoadableIndex(MemoryIndex, Protocol):
+    async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
+        """All memories of a tenant with their parts; None if there are more than `limit` rows."""
+        ...
+
+    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+        """These memories with their parts; what is not there is left out."""
+        ...
+
+
+@dataclass
+class _Held:
+    """A scope and how far it has followed. `running`, `queued`: calls to follow further."""
+
+    scope: Scope
+    epoch: str
+    seq: int
+    running: asyncio.Task[bool] | None = None
+    queued: asyncio.Task[bool] | None = None
+
+
+class HotIndex:
+    """`MemoryIndex` over another. `limit`: rows held at most, over all tenants; 0 holds none."""
+
+    def __init__(self, index: LoadableIndex, changes: ChangeLog, dimension: int, limit: int) -> None:
+        self._index = index
+        self._changes = changes
+        self._dimension = dimension
+        self._limit = limit
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._loading: dict[str, asyncio.Task[None]] = {}
+        self._not_before: dict[str, float] = {}
+
+    async def _scope(self, tenant: str) -> Scope | None:
+        """The tenant's scope in step with the writer, or None where Milvus has to answer."""
+        held = self._held.get(tenant)
+        if held is None:
+            self._load_soon(tenant)
+            return None
+        self._held.move_to_end(tenant)
+        if held.queued is None:
+            # One call serves all who asked before it began; those who ask later wait for the next.
+            held.queued = asyncio.ensure_future(self._follow(tenant, held, held.running))
+        return held.scope if await asyncio.shield(held.queued) else None
+
+    async def _follow(self, tenant: str, held: _Held, before: asyncio.Task[bool] | None) -> bool:
+        """Bring a scope in step; False if it cannot be and has to be read again."""
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        held.running, held.queued = held.queued, None
+        try:
+            changed = await self._changes.changes(tenant, held.epoch, held.seq)
+            if changed.ids is None:  # another writer, or too long ago
+                self._held.pop(tenant, None)
+                self._load_soon(tenant)
+                return False
+            if changed.ids:
+                await self._refresh(tenant, held.scope, changed.ids)
+            held.seq = changed.seq
+        except RearviewError as error:
+            # No writer, no writes: what is held is still right as far as anyone can know.
+            log.warning("hot scope not refreshed: %s", type(error).__name__)
+        return True
+
+    async def _refresh(self, tenant: str, scope: Scope, ids: Sequence[str]) -> None:
+        found = {memory.id: (memory, parts) for memory, parts in await self._index.whole(tenant, ids)}
+        for id_ in ids:
+            if id_ in found:
+                scope.put(*found[id_])
+            else:
+                scope.drop(id_)
+
+    def _load_soon(self, tenant: str) -> None:
+        if tenant in self._loading or self._limit == 0 or time.monotonic() < self._not_before.get(tenant, 0):
+            return
+        task = asyncio.ensure_future(self._load(tenant))
+        self._loading[tenant] = task
+        task.add_done_callback(lambda _: self._loading.pop(tenant, None))
+
+    async def _load(self, tenant: str) -> None:
+        try:
+            start = await self._changes.changes(tenant, "", 0)
+            everything = await self._index.everything(tenant, self._limit)
+        except RearviewError as error:
+            log.warning("hot scope not read: %s", type(error).__name__)
+            self._not_before[tenant] = time.monotonic() + 1.0
+            return
+        if everything is None:
+            self._not_before[tenant] = time.monotonic() + AGAIN_SECONDS
+            return
+        scope = Scope(self._dimension)
+        for at, (memory, parts) in enumerate(everything):
+            scope.put(memory, parts)
+            if at % LOAD_PAGE == LOAD_PAGE - 1:
+                await asyncio.sleep(0)  # other requests are waiting for this loop
+        self._held[tenant] = _Held(scope, start.epoch, start.seq)
+        while sum(len(h.scope) for h in self._held.values()) > self._limit and len(self._held) > 1:
+            self._held.popitem(last=False)
+
+    async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
+        await self._index.upsert(rows)
+
+    async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
+        await self._index.drop_parts(tenant, id_, keep)
+
+    async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
+        if not fresh and (held := self._held.get(tenant)):  # the search before it was in step
+            return {id_: held.scope.memories[id_] for id_ in ids if id_ in held.scope.memories}
+        scope = await self._scope(tenant)
+        if scope is None:
+            return await self._index.get(tenant, ids, fresh=fresh)
+        return {id_: scope.memories[id_] for id_ in ids if id_ in scope.memories}
+
+    async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
+        scope = await self._scope(tenant)
+        if scope is None:
+            return await self._index.parts(tenant, ids)
+        return {id_: scope.parts[id_] for id_ in ids if id_ in scope.parts}
+
+    async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
+        held = self._held.get(tenant)
+        if held is None:
+            return await self._index.spans(tenant, found)
+        parts = {(id_, number): held.scope.parts.get(id_, ())[number : number + 1] for id_, number in found}
+        return {key: part[0] for key, part in parts.items() if part}
+
+    async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
+        scope = await self._scope(tenant)
+        if scope is None:
+            return await self._index.dense(tenant, where, vector, limit, fresh=fresh)
+        return scope.dense(where, vector, limit)
+
+    async def keyword(
+        self, tenant: str, where: Where, terms: Sequence[str], limit: int, *, fresh: bool = False
+    ) -> list[Match]:
+        scope = await self._scope(tenant)
+        if scope is None:
+            return await self._index.keyword(tenant, where, terms, limit, fresh=fresh)
+        return scope.keyword(where, terms, limit)
+
+    async def page(
+        self, tenant: str, where: Where, before: tuple[int, str] | None, limit: int
+    ) -> list[tuple[int, str]]:
+        scope = await self._scope(tenant)
+        if scope is None:
+            return await self._index.page(tenant, where, before, limit)
+        keys = ((millis(m.created_at), m.id) for m in scope.matching(where))
+        return sorted((key for key in keys if before is None or key < before), reverse=True)[:limit]
+
+    async def counts(self, tenant: str) -> Mapping[str, int]:
+        scope = await self._scope(tenant)
+        if scope is None:
+            return await self._index.counts(tenant)
+        counted = Counter({state.value: 0 for state in State})
+        counted.update(memory.state.value for memory in scope.memories.values())
+        return counted
+
+    async def ping(self) -> None:
+        await self._index.ping()
