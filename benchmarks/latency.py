@@ -14,6 +14,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -78,44 +79,47 @@ async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, floa
     embedder = OnnxEmbedder(cached("embedder", PACKAGED, Settings().models))
     random_ = random.Random(7)
     found: dict[tuple[str, int], dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("wb") as log:
-        with MilvusProcess(Path(folder) / "data", log) as process:
-            process.wait()
-            index = await MilvusIndex.open(process.uri, model=embedder.name, dimension=embedder.dimension)
-            principal = Principal("default", Role.ADMIN)
-            where: Where = in_states(scope_of(principal), (State.ACTIVE, State.PENDING))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        (Path(folder) / "log").open("wb") as log,
+        MilvusProcess(Path(folder) / "data", log) as process,
+    ):
+        process.wait()
+        index = await MilvusIndex.open(process.uri, model=embedder.name, dimension=embedder.dimension)
+        principal = Principal("default", Role.ADMIN)
+        where: Where = in_states(scope_of(principal), (State.ACTIVE, State.PENDING))
 
-            async def write(texts: list[str]) -> None:
-                embedded = await embedder.documents([Passage("", t) for t in texts])
-                now = __import__("datetime").datetime.now(__import__("datetime").UTC)
-                rows = []
-                for text, [part] in zip(texts, embedded, strict=True):
-                    memory = Memory(
-                        id=f"m_{random_.getrandbits(160):032x}"[:34],
-                        tenant="default",
-                        text=text,
-                        layer="semantic",
-                        created_at=now,
-                        updated_at=now,
-                    )
-                    rows.append((memory, [Part(0, 0, len(text), " ".join(terms_of(text)), part.vector)]))
-                await index.upsert(rows)
-
-            for _ in range(0, size, 64):
-                await write([sentence(random_) for _ in range(64)])
-
-            async def recall(_: int) -> None:
-                query = question(random_)
-                vector = await embedder.query(query)
-                await asyncio.gather(
-                    index.dense("default", where, vector, 50), index.keyword("default", where, terms_of(query), 50)
+        async def write(texts: list[str]) -> None:
+            embedded = await embedder.documents([Passage("", t) for t in texts])
+            now = datetime.now(UTC)
+            rows = []
+            for text, [part] in zip(texts, embedded, strict=True):
+                memory = Memory(
+                    id=f"m_{random_.getrandbits(160):032x}"[:34],
+                    tenant="default",
+                    text=text,
+                    layer="semantic",
+                    created_at=now,
+                    updated_at=now,
                 )
+                rows.append((memory, [Part(0, 0, len(text), " ".join(terms_of(text)), part.vector)]))
+            await index.upsert(rows)
 
-            for concurrency in (1, 16):
-                found["recall", concurrency] = await measure(recall, requests, concurrency)
-                found["write", concurrency] = await measure(lambda _: write([sentence(random_)]), requests, concurrency)
-            found["write 32", 1] = await measure(lambda _: write([sentence(random_) for _ in range(32)]), 10, 1)
-            await index.close()
+        for _ in range(0, size, 64):
+            await write([sentence(random_) for _ in range(64)])
+
+        async def recall(_: int) -> None:
+            query = question(random_)
+            vector = await embedder.query(query)
+            await asyncio.gather(
+                index.dense("default", where, vector, 50), index.keyword("default", where, terms_of(query), 50)
+            )
+
+        for concurrency in (1, 16):
+            found["recall", concurrency] = await measure(recall, requests, concurrency)
+            found["write", concurrency] = await measure(lambda _: write([sentence(random_)]), requests, concurrency)
+        found["write 32", 1] = await measure(lambda _: write([sentence(random_) for _ in range(32)]), 10, 1)
+        await index.close()
     return found
 
 

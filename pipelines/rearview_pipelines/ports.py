@@ -123,6 +123,10 @@ class MemoryIndex(Protocol):
     `fresh` reads see every acknowledged write; others may lag a second behind on a server.
     """
 
+    async def follow(self, tenant: str) -> None:
+        """Bring what is cached of a tenant in step with the writer, once for the reads of one recall."""
+        ...
+
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
         """Write whole memories, replacing rows of the same id, in one call to the store."""
         ...

@@ -77,6 +77,9 @@ class MemoryIndexInMemory:
         if self.failing:
             raise Unavailable("the index was told to fail")
 
+    async def follow(self, tenant: str) -> None:
+        """Nothing is cached here."""
+
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
         self._check()
         self.upserts += 1

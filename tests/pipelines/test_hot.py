@@ -122,7 +122,7 @@ async def test_one_call_to_the_writer_serves_all_who_wait(
 
     setup.hot._changes = Counting()
     vector = np.ones(DIMENSION, np.float32)
-    await asyncio.gather(*(setup.hot.dense(admin.tenant, Where(), vector, 1) for _ in range(40)))
+    await asyncio.gather(*(setup.hot.dense(admin.tenant, Where(), vector, 1, fresh=True) for _ in range(40)))
     assert calls <= 2
 
 
@@ -141,7 +141,7 @@ async def test_after_any_history_it_equals_the_index(
             ids.append(str((await setup.service.patch(admin, id_, {"text": f"tea {n} again"})).id))
         else:
             ids += await setup.write(admin, f"tea {random_.randrange(40)} of 1")
-        mine = await setup.hot.keyword(admin.tenant, Where(), ["tea", "again"], 500)
+        mine = await setup.hot.keyword(admin.tenant, Where(), ["tea", "again"], 500, fresh=True)
         truth = await index.keyword(admin.tenant, Where(), ["tea", "again"], 500)
         assert {m.id for m in mine} == {m.id for m in truth}
         assert await setup.hot.counts(admin.tenant) == await index.counts(admin.tenant)

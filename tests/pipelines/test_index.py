@@ -40,6 +40,12 @@ class Followed(HotIndex):
             assert memory.tenant in self._held
             self.notes.note(memory.tenant, memory.id)
 
+    async def dense(self, *arguments: Any, fresh: bool = True) -> Any:
+        return await super().dense(*arguments, fresh=fresh)
+
+    async def keyword(self, *arguments: Any, fresh: bool = True) -> Any:
+        return await super().keyword(*arguments, fresh=fresh)
+
     async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
         await super().drop_parts(tenant, id_, keep)
         self.notes.note(tenant, id_)

@@ -37,14 +37,17 @@ async def ask(
     """Matches by route. A route that fails or is late is named in `degraded`, never raised."""
     found = Found()
     fresh = request.after is not None
+    following = asyncio.ensure_future(index.follow(tenant))  # while the query is embedded
     calls: dict[str, Callable[[], Awaitable[list[Match]]]] = {}
 
     async def dense() -> list[Match]:
         found.vector = await embedder.query(request.query)
+        await following
         return await index.dense(tenant, where, found.vector, limit, fresh=fresh)
 
     async def keyword() -> list[Match]:
         terms = list(dict.fromkeys(terms_of(request.query)))[:MAX_QUERY_TERMS]
+        await following
         return await index.keyword(tenant, where, terms, limit, fresh=fresh)
 
     if request.mode in ("hybrid", "semantic"):
@@ -58,6 +61,7 @@ async def ask(
     done, late = await asyncio.wait(tasks.values(), timeout=max(seconds, 0.0))
     for task in late:
         task.cancel()
+    following.cancel()
     for name, task in tasks.items():
         word = {"dense": "embedder", "keyword": "keyword"}[name]
         if task not in done:

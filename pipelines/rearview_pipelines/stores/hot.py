@@ -131,6 +131,16 @@ class HotIndex:
         while sum(len(h.scope) for h in self._held.values()) > self._limit and len(self._held) > 1:
             self._held.popitem(last=False)
 
+    async def follow(self, tenant: str) -> None:
+        await self._scope(tenant)
+
+    async def _at_hand(self, tenant: str, fresh: bool) -> Scope | None:
+        """The scope as the last `follow` left it, or in step with the writer where the caller asks for that."""
+        if fresh:
+            return await self._scope(tenant)
+        held = self._held.get(tenant)
+        return held.scope if held else None
+
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
         await self._index.upsert(rows)
 
@@ -138,9 +148,7 @@ class HotIndex:
         await self._index.drop_parts(tenant, id_, keep)
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
-        if not fresh and (held := self._held.get(tenant)):  # the search before it was in step
-            return {id_: held.scope.memories[id_] for id_ in ids if id_ in held.scope.memories}
-        scope = await self._scope(tenant)
+        scope = await self._at_hand(tenant, fresh)
         if scope is None:
             return await self._index.get(tenant, ids, fresh=fresh)
         return {id_: scope.memories[id_] for id_ in ids if id_ in scope.memories}
@@ -159,7 +167,7 @@ class HotIndex:
         return {key: part[0] for key, part in parts.items() if part}
 
     async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
-        scope = await self._scope(tenant)
+        scope = await self._at_hand(tenant, fresh)
         if scope is None:
             return await self._index.dense(tenant, where, vector, limit, fresh=fresh)
         return scope.dense(where, vector, limit)
@@ -167,7 +175,7 @@ class HotIndex:
     async def keyword(
         self, tenant: str, where: Where, terms: Sequence[str], limit: int, *, fresh: bool = False
     ) -> list[Match]:
-        scope = await self._scope(tenant)
+        scope = await self._at_hand(tenant, fresh)
         if scope is None:
             return await self._index.keyword(tenant, where, terms, limit, fresh=fresh)
         return scope.keyword(where, terms, limit)

@@ -81,6 +81,9 @@ class MilvusIndex:
         async with _translated():
             await self._client.describe_collection(COLLECTION, timeout=self._timeout)
 
+    async def follow(self, tenant: str) -> None:
+        """Nothing is cached here."""
+
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
         by_tenant: dict[str, list[dict[str, Any]]] = {}
         for memory, parts in rows:
