@@ -1,5 +1,7 @@
 """The arguments of the Serve application: what the operator writes into a RayService, and `up` passes."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -17,6 +19,9 @@ class AppArguments(BaseModel):
     rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")
     model_threads: int = Field(1, ge=1, description="Threads of one model run.")
     floor: float = Field(0.1, ge=0, le=1, description="Least score for context and MCP.")
+    recall_defaults: dict[str, Any] = Field(
+        default_factory=dict, description="top_k, token_budget and deadline_ms of recalls that do not say."
+    )
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers anyway.")
     mcp_hosts: tuple[str, ...] = Field((), description="Further Host headers that MCP accepts.")
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")

@@ -24,7 +24,7 @@ from rearview_pipelines.errors import (
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.answers import ContextAnswer
 from rearview_pipelines.receipts import Receipt, WriteAnswer
-from rearview_pipelines.requests import ForgetRequest, RecallRequest, parse
+from rearview_pipelines.requests import ForgetRequest
 from rearview_pipelines.service import MemoryService
 from rearview_serve import __version__, mcp, openapi, wire
 from rearview_serve.auth import TokenStore
@@ -49,6 +49,7 @@ class Ingress:
     max_body: int
     mcp_seconds: float
     mcp_hosts: tuple[str, ...]
+    recall_defaults: Mapping[str, Any]
 
 
 def create_app(parts: Ingress) -> FastAPI:
@@ -138,14 +139,18 @@ def _recalls(parts: Ingress) -> APIRouter:
     @router.post("/recall", response_model=wire.RecallOut, **openapi.recall())
     async def recall(request: Request) -> Any:
         principal = _principal(parts, request)
-        answer = await parts.service.recall(principal, parse(RecallRequest, await _json(parts, request)))
+        answer = await parts.service.recall(
+            principal, wire.read_recall(await _json(parts, request), parts.recall_defaults)
+        )
         parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(wire.shown_answer(answer))
 
     @router.post("/context", response_model=ContextAnswer, **openapi.context())
     async def context(request: Request) -> Any:
         principal = _principal(parts, request)
-        answer = await parts.service.context(principal, parse(RecallRequest, await _json(parts, request)))
+        answer = await parts.service.context(
+            principal, wire.read_recall(await _json(parts, request), parts.recall_defaults)
+        )
         parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(answer.model_dump(mode="json"))
 

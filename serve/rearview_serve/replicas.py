@@ -203,6 +203,7 @@ class RecallReplica:
                 arguments.max_body,
                 arguments.mcp_seconds,
                 tuple(arguments.mcp_hosts),
+                arguments.recall_defaults,
             )
         )
 

@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.export import PACKAGED
+from rearview_pipelines.requests import MAX_DEADLINE_MS, MAX_TOP_K
 
 
 class Settings(BaseSettings):
@@ -47,6 +48,13 @@ class Settings(BaseSettings):
         (), description='JSON list of further Host headers that MCP accepts, such as ["memory.example:*"].'
     )
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
+    top_k: int = Field(5, ge=1, le=MAX_TOP_K, description="Memories that a recall answers where it does not say.")
+    token_budget: int | None = Field(
+        500, ge=1, description="Tokens of text that a recall answers where it does not say. null: no budget."
+    )
+    deadline_ms: int = Field(
+        3000, ge=1, le=MAX_DEADLINE_MS, description="Milliseconds that a recall may take where it does not say."
+    )
     url: str | None = Field(
         None, description="Service that commands talk to. None: the one of the data folder, if any."
     )
@@ -56,6 +64,11 @@ class Settings(BaseSettings):
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_bytes: int = Field(10 * 2**20, gt=0, description="Bytes at which a log file is rotated.")
     log_files: int = Field(3, ge=1, description="Rotated log files kept of each.")
+
+
+def recall_defaults(settings: Settings) -> dict[str, Any]:
+    """What a recall is asked with where the caller does not say."""
+    return {name: getattr(settings, name) for name in ("top_k", "token_budget", "deadline_ms")}
 
 
 def read_settings(**given: Any) -> Settings:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,7 +30,7 @@ from rearview_serve.auth import TokenStore
 from rearview_serve.client import Client
 from rearview_serve.log_pipe import rotating_pipe
 from rearview_serve.milvus_process import MilvusProcess
-from rearview_serve.settings import Settings
+from rearview_serve.settings import Settings, recall_defaults
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 2.0
@@ -80,6 +81,9 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     """
     logs = data / "logs"
     logs.mkdir(exist_ok=True)
+    if (logs / "serve").exists():  # a file a replica, each with a name of its own: keep one run's, not all
+        shutil.rmtree(logs / "serve.1", ignore_errors=True)
+        (logs / "serve").rename(logs / "serve.1")
     handler = RotatingFileHandler(logs / "up.log", maxBytes=settings.log_bytes, backupCount=settings.log_files)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -122,6 +126,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         rerank_folder=str(rerank.absolute()) if rerank else None,
         model_threads=settings.model_threads,
         floor=settings.floor,
+        recall_defaults=recall_defaults(settings),
         mcp_seconds=settings.mcp_seconds,
         mcp_hosts=settings.mcp_hosts,
         max_body=settings.max_body,

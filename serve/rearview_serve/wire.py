@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, create_model
 from rearview_pipelines.errors import FieldError, InvalidInput, RearviewError
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.recall.answers import Hidden, Hit, RecallAnswer
-from rearview_pipelines.requests import Filters, ListRequest, WriteRequest, parse
+from rearview_pipelines.requests import Filters, ListRequest, RecallRequest, WriteRequest, parse
 
 _OURS = ("tenant", "derived", "signature")
 """Fields of a record that are not shown as they are: the scope's name, and proof for our own use."""
@@ -132,6 +132,11 @@ def _without_index(error: InvalidInput) -> InvalidInput:
     prefix = "memories[0]."
     errors = [FieldError(e.field.removeprefix(prefix), e.message, e.remedy) for e in error.errors]
     return InvalidInput(error.detail.replace(prefix, ""), errors)
+
+
+def read_recall(value: Any, defaults: Mapping[str, Any]) -> RecallRequest:
+    """A recall; what it leaves out is as the settings say."""
+    return parse(RecallRequest, {**defaults, **value} if isinstance(value, dict) else value)
 
 
 _NUMBERS = ("min_importance", "min_confidence")

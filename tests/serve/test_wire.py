@@ -81,3 +81,11 @@ def test_every_error_has_a_status() -> None:
     body = wire.problem(NotFound(), 404)
     assert body["type"] == "urn:rearview:not-found"
     assert body["retryable"] is False
+
+
+def test_a_recall_takes_what_it_leaves_out_from_the_settings() -> None:
+    defaults = {"top_k": 3, "token_budget": None, "deadline_ms": 100}
+    request = wire.read_recall({"query": "tea", "top_k": 7}, defaults)
+    assert (request.top_k, request.token_budget, request.deadline_ms) == (7, None, 100)
+    with pytest.raises(InvalidInput):
+        wire.read_recall([], defaults)

@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.requests import ForgetRequest, RecallRequest, parse
+from rearview_pipelines.requests import ForgetRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.client import Client
-from rearview_serve.settings import Settings
+from rearview_serve.settings import Settings, recall_defaults
 
 _Result = TypeVar("_Result")
 
@@ -58,10 +58,13 @@ class RemoteBackend:
 class LocalBackend:
     """The service in this process, as whoever holds the token."""
 
-    def __init__(self, service: MemoryService, principal: Principal, runner: asyncio.Runner) -> None:
+    def __init__(
+        self, service: MemoryService, principal: Principal, runner: asyncio.Runner, defaults: dict[str, Any]
+    ) -> None:
         self._service = service
         self._principal = principal
         self._runner = runner
+        self._defaults = defaults
 
     def _run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return self._runner.run(work)
@@ -72,7 +75,8 @@ class LocalBackend:
         return {"receipts": [r.model_dump(mode="json") for r in receipts]}
 
     def recall(self, body: Any) -> Any:
-        return wire.shown_answer(self._run(self._service.recall(self._principal, parse(RecallRequest, body))))
+        request = wire.read_recall(body, self._defaults)
+        return wire.shown_answer(self._run(self._service.recall(self._principal, request)))
 
     def get(self, id_: str) -> Any:
         return wire.shown(self._run(self._service.get(self._principal, id_)))
@@ -126,7 +130,7 @@ def connected(settings: Settings) -> Iterator[Backend]:
         context = opened(settings)
         service = runner.run(context.__aenter__())
         try:
-            yield LocalBackend(service, _local_principal(settings), runner)
+            yield LocalBackend(service, _local_principal(settings), runner, recall_defaults(settings))
         finally:
             runner.run(context.__aexit__(None, None, None))
 

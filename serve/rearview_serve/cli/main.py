@@ -65,7 +65,7 @@ def write(
 @app.command()
 def recall(
     query: str,
-    top_k: Annotated[int, typer.Option(help="1 to 100.")] = 5,
+    top_k: Annotated[int | None, typer.Option(help="1 to 100; default REARVIEW_TOP_K or 5.")] = None,
     mode: Annotated[str, typer.Option(help="hybrid, semantic, keyword or exact.")] = "hybrid",
     filters: Annotated[str | None, typer.Option(help="Filters, as a JSON object.")] = None,
     explain: Annotated[bool, typer.Option(help="Say why each was found.")] = False,
@@ -74,8 +74,8 @@ def recall(
 ) -> None:
     """Recall the few memories that answer a query."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
-        body = {"query": query, "top_k": top_k, "mode": mode, "filters": _object("filters", filters)}
-        answer = backend.recall(body | {"explain": explain})
+        body = {"query": query, "mode": mode, "filters": _object("filters", filters), "explain": explain}
+        answer = backend.recall(body | ({} if top_k is None else {"top_k": top_k}))
         emit(answer, as_json, _recall_lines)
 
 
