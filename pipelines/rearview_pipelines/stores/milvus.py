@@ -33,6 +33,9 @@ logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
 COLLECTION = "rearview_memories"
 _NOTE = "rearview.note"
+_CHANNEL = {"grpc.keepalive_time_ms": 300_000}
+"""pymilvus pings every 10 s, which Milvus Lite's server answers by hanging up (ENHANCE_YOUR_CALM); no
+gRPC server minds one in 5 minutes."""
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
 _PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
@@ -72,7 +75,7 @@ class MilvusIndex:
         Unavailable if nothing answers.
         """
         keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, seconds, create)
-        return cls(AsyncMilvusClient(uri, token=token, timeout=seconds), dimension, keyword, seconds)
+        return cls(AsyncMilvusClient(uri, token=token, timeout=seconds, grpc_options=_CHANNEL), dimension, keyword, seconds)
 
     async def close(self) -> None:
         await self._client.close()
@@ -283,7 +286,7 @@ def _consistency(fresh: bool) -> dict[str, str]:
 def _prepare(uri: str, token: str, model: str, dimension: int, timeout: float, create: bool) -> bool:
     """Make or check the collection, load it; answers whether it has the keyword route."""
     try:
-        client = MilvusClient(uri, token=token, timeout=timeout)
+        client = MilvusClient(uri, token=token, timeout=timeout, grpc_options=_CHANNEL)
         try:
             if client.has_collection(COLLECTION):
                 keyword = _check(client, model, dimension)
