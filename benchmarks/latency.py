@@ -85,7 +85,7 @@ async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, floa
         MilvusProcess(Path(folder) / "data", log) as process,
     ):
         process.wait()
-        index = await MilvusIndex.open(process.uri, model=embedder.name, dimension=embedder.dimension)
+        index = await MilvusIndex.open(process.uri, model=embedder.name, dimension=embedder.dimension, seconds=60)
         principal = Principal("default", Role.ADMIN)
         where: Where = in_states(scope_of(principal), (State.ACTIVE, State.PENDING))
 

@@ -75,7 +75,8 @@ class MilvusIndex:
         Unavailable if nothing answers.
         """
         keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, seconds, create)
-        return cls(AsyncMilvusClient(uri, token=token, timeout=seconds, grpc_options=_CHANNEL), dimension, keyword, seconds)
+        client = AsyncMilvusClient(uri, token=token, timeout=seconds, grpc_options=_CHANNEL)
+        return cls(client, dimension, keyword, seconds)
 
     async def close(self) -> None:
         await self._client.close()
