@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rearview_pipelines.models.encoder import BATCH, Encoder, windows
+from rearview_pipelines.models.encoder import Encoder, windows
 from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
 
 PART_TOKENS = 256
@@ -45,19 +45,9 @@ class OnnxEmbedder:
             for passage, of_passage in zip(passages, spans, strict=True)
             for start, end in of_passage
         ]
-        # Sorted here so that the batches below, run one by one, each hold texts of like length.
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        vectors: dict[int, Vector] = {}
-        for at in range(0, len(order), BATCH):
-            chosen = order[at : at + BATCH]
-            batch = [texts[i] for i in chosen]
-            outputs = await loop.run_in_executor(self._documents, self._encoder.run, batch)
-            vectors.update(zip(chosen, map(_unit, outputs), strict=True))
-        numbered = iter(range(len(texts)))
-        return [
-            tuple(EmbeddedPart(start, end, vectors[next(numbered)]) for start, end in of_passage)
-            for of_passage in spans
-        ]
+        outputs = await loop.run_in_executor(self._documents, self._encoder.run, texts) if texts else ()
+        vectors = iter(map(_unit, outputs))
+        return [tuple(EmbeddedPart(start, end, next(vectors)) for start, end in of_passage) for of_passage in spans]
 
     async def query(self, text: str) -> Vector:
         loop = asyncio.get_running_loop()
