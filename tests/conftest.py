@@ -114,14 +114,14 @@ def rearview(*arguments: str, data: Path, **environment: str) -> subprocess.Comp
 
 
 @contextmanager
-def started(data: Path, *arguments: str, port: int | None = None) -> Iterator[Service]:
+def started(data: Path, *arguments: str, **environment: str) -> Iterator[Service]:
     """`rearview up` until it answers; ended like by Ctrl-C."""
-    port = port or free_port()
+    port = free_port()
     log = data.parent / f"{data.name}.out"
     with log.open("w") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "rearview_serve.cli.main", "up", *arguments],
-            env=os.environ | {"REARVIEW_DATA": str(data), "REARVIEW_PORT": str(port)},
+            env=os.environ | {"REARVIEW_DATA": str(data), "REARVIEW_PORT": str(port)} | environment,
             stdout=out,
             stderr=subprocess.STDOUT,
             text=True,

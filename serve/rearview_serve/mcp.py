@@ -59,6 +59,11 @@ def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
             log.exception("tool %s failed", params.name if params.name in _BY_NAME else "(unknown)")
             return _result(problem(RearviewError("the call failed unexpectedly; see the log"), 500), is_error=True)
 
+    return named(list_tools, call_tool)
+
+
+def named(list_tools: Any, call_tool: Any) -> Server[Any]:
+    """A server of our name and instructions over two handlers."""
     return Server(
         "rearview",
         version=__version__,

@@ -1,9 +1,7 @@
 """`rearview up`: start every part on this machine, show the sample, serve until told to stop."""
 
-import asyncio
 import logging
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -12,8 +10,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import FrameType
@@ -24,7 +22,7 @@ import httpx
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.export import cached, is_cached
 from rearview_pipelines.write.keys import load_or_create
-from rearview_serve import folder, sample
+from rearview_serve import folder, ray_runtime, sample
 from rearview_serve.arguments import AppArguments
 from rearview_serve.auth import TokenStore
 from rearview_serve.client import Client
@@ -34,8 +32,6 @@ from rearview_serve.settings import Settings, recall_defaults
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 2.0
-OBJECT_STORE_BYTES = 200 * 2**20
-"""Ray's minimum for comfort: we pass vectors between processes, never large objects."""
 
 Say = Callable[[str], None]
 
@@ -63,7 +59,7 @@ def run(settings: Settings, *, with_sample: bool) -> int:
                 return 1
             _serve(revive, say)
         except KeyboardInterrupt:
-            pass
+            say("told to stop")
         finally:
             # From here on a second Ctrl-C would only leave things half ended.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -132,77 +128,11 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         max_body=settings.max_body,
     )
     say("Ray: starting")
-    stack.enter_context(_ray(settings, logs, runtime, arguments, started, say))
+    stack.enter_context(ray_runtime.running(settings, logs, runtime, arguments, started, say))
     _wait_ready(url)
     folder.announce(data, url)
     stack.callback(folder.withdraw, data)
     return token, revive
-
-
-@contextmanager
-def _ray(
-    settings: Settings,
-    logs: Path,
-    runtime: Path,
-    arguments: AppArguments,
-    started: Callable[[], None],
-    say: Say,
-) -> Iterator[None]:
-    """Ray and the application on it; their files lie in `runtime`.
-
-    `started` waits for Milvus, which starts at the same time: the replicas need it.
-    """
-    from rearview_serve import haproxy
-
-    os.environ.update(haproxy.environment(runtime))
-    os.environ.update(
-        RAY_USAGE_STATS_ENABLED="0",
-        RAY_worker_niceness="0",
-        RAY_ROTATION_MAX_BYTES=str(settings.log_bytes),
-        RAY_ROTATION_BACKUP_COUNT=str(settings.log_files),
-        RAY_DEDUP_LOGS="0",
-        RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
-        # Ray's processes listen on every address and have no setting for that: let none in without
-        # a token that lives as long as they do.
-        RAY_AUTH_MODE="token",
-        RAY_AUTH_TOKEN=secrets.token_urlsafe(32),
-        OMP_NUM_THREADS="1",
-        GRPC_VERBOSITY="NONE",
-    )
-    import ray
-    from ray import serve
-    from ray.serve.config import HTTPOptions
-    from ray.serve.schema import LoggingConfig
-
-    from rearview_serve.app import build
-
-    ray.init(
-        address="local",
-        num_cpus=max(os.cpu_count() or 1, 2),
-        include_dashboard=False,
-        object_store_memory=OBJECT_STORE_BYTES,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _node_ip_address=_loopback(),
-        _temp_dir=str(runtime / "ray"),
-    )
-    try:
-        started()
-        say("Ray Serve: deploying Write, Embed, Rerank, Recall, Reflect")
-        logging_config = LoggingConfig(
-            logs_dir=str(logs / "serve"), log_level=settings.log_level, enable_access_log=False
-        )
-        serve.start(http_options=HTTPOptions(host=settings.host, port=settings.port), logging_config=logging_config)
-        try:
-            serve.run(build(arguments), name="rearview", route_prefix="/", logging_config=logging_config)
-        except RuntimeError as error:  # Serve's word for: a replica did not start
-            asyncio.run(_explain(arguments))
-            raise SetupError(f"a part did not start; see {logs / 'serve'}") from error
-        yield
-    finally:
-        say("Ray: ending")
-        # Nothing to drain: what was acknowledged is stored, and Serve's own way takes 30 s.
-        ray.shutdown()
 
 
 def _nothing() -> None:
@@ -229,27 +159,6 @@ def _export_apart(settings: Settings) -> None:
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()
         raise SetupError(reason[-1].removeprefix("rearview: ") if reason else "the models could not be written")
-
-
-async def _explain(arguments: AppArguments) -> None:
-    """Open the store as a replica does, so that what is wrong with it is said here. Raises SetupError."""
-    from rearview_pipelines.models.files import read_card
-    from rearview_pipelines.stores.milvus import MilvusIndex
-
-    card = read_card(Path(arguments.embed_folder), "embedder")
-    index = await MilvusIndex.open(
-        arguments.milvus_uri,
-        model=card.identity,
-        dimension=card.dimension,
-        token=arguments.milvus_token,
-        seconds=arguments.milvus_timeout,
-    )
-    await index.close()
-
-
-def _loopback() -> str | None:
-    """An address of loopback that Ray takes: it replaces 127.0.0.1 by the machine's own on Linux."""
-    return "127.0.0.2" if sys.platform == "linux" else None
 
 
 def _wait_ready(url: str) -> None:

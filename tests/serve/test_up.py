@@ -11,7 +11,9 @@ from pathlib import Path
 import httpx
 
 from rearview_serve import sample
+from rearview_serve.milvus_process import free_port
 from tests.conftest import Service, port_open, rearview, started, wait_for
+from tests.tiny_models import exported, make
 
 
 def descendants(pid: int) -> set[int]:
@@ -103,6 +105,46 @@ def test_killed_in_the_middle_of_an_import_no_acknowledged_memory_is_lost(tmp_pa
             answer = http.get(f"/v1/memories/{id_}")
             assert answer.status_code == 200, f"lost: {text}"
             assert answer.json()["text"] == text
+
+
+def test_a_store_of_another_model_is_one_clear_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert rearview("write", "tea", data=data).returncode == 0
+    exported("embedder", make("embedder", tmp_path), tmp_path / "tiny")
+    done = rearview(
+        "up", "--no-sample", data=data, REARVIEW_PORT=str(free_port()), REARVIEW_EMBED_MODEL=str(tmp_path / "tiny")
+    )
+    assert done.returncode == 1
+    [line] = [text for text in done.stderr.splitlines() if text.startswith("rearview: ")]
+    assert "REARVIEW_EMBED_MODEL" in line
+    assert "Traceback" not in done.stderr
+    one_shot = rearview("stats", data=data, REARVIEW_EMBED_MODEL=str(tmp_path / "tiny"))
+    assert one_shot.returncode == 1
+    assert "REARVIEW_EMBED_MODEL" in one_shot.stderr
+
+
+def test_a_reranker_by_path_is_used_and_milvus_is_started_again_when_it_dies(tmp_path: Path) -> None:
+    exported("reranker", make("reranker", tmp_path), tmp_path / "tiny")
+    with (
+        started(tmp_path / "data", "--no-sample", REARVIEW_RERANK_MODEL=str(tmp_path / "tiny")) as service,
+        service.client() as http,
+    ):
+        for text in ("green tea", "green car", "tea in a car"):
+            http.post("/v1/memories", json={"text": text})
+        answer = http.post("/v1/recall", json={"query": "green tea", "explain": True}).json()
+        assert answer["degraded"] == []
+        assert "off" not in answer["explain"]["reranker"]
+        moved = [m["explain"]["order"] != m["explain"]["fused"] for m in answer["memories"]]
+        assert any(moved)
+        [milvus] = [
+            p for p in descendants(service.process.pid) if b"milvus_process" in Path(f"/proc/{p}/cmdline").read_bytes()
+        ]
+        os.kill(milvus, signal.SIGKILL)
+        wait_for(lambda: http.get("/readyz").status_code == 503, 30)
+        wait_for(lambda: http.get("/readyz").status_code == 200, 60)
+        assert http.post("/v1/memories", json={"text": "written after"}).json()["receipts"][0]["status"] == "stored"
+        found = http.post("/v1/recall", json={"query": "green tea written after"}).json()["memories"]
+        assert {"green tea", "written after"} <= {m["text"] for m in found}
 
 
 def test_the_parent_alone_killed_leaves_no_orphan(tmp_path: Path) -> None:

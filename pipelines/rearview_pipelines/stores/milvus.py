@@ -6,9 +6,7 @@ BM25, consistency levels. One partition a tenant, always named, since naming it 
 
 import asyncio
 import hashlib
-import json
 import logging
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,14 +14,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import grpc
-from pymilvus import AsyncMilvusClient, MilvusClient
+from pymilvus import AsyncMilvusClient
 from pymilvus.exceptions import MilvusException
 
-from rearview_pipelines.errors import SetupError, Unavailable
+from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Condition, Match, Part, Vector, Where
-from rearview_pipelines.stores import schema
+from rearview_pipelines.stores.collection import CHANNEL, COLLECTION, prepare
 from rearview_pipelines.stores.expressions import expression
 from rearview_pipelines.stores.rows import memory_of, part_of, row_id, rows_of
 
@@ -31,16 +29,9 @@ log = logging.getLogger(__name__)
 # It logs a traceback with the request's content for every failed call, which we report ourselves.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
-COLLECTION = "rearview_memories"
-_NOTE = "rearview.note"
-_CHANNEL = {"grpc.keepalive_time_ms": 300_000}
-"""pymilvus pings every 10 s, which Milvus Lite's server answers by hanging up (ENHANCE_YOUR_CALM); no
-gRPC server minds one in 5 minutes."""
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
 _PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
-_OTHERS_SECONDS = 60.0
-"""How long to wait for the writer to make the collection."""
 _WHOLE_FIELDS = [*_PART_FIELDS, "record", "text"]
 _DAY = 24 * 3600 * 1000
 _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
@@ -74,8 +65,8 @@ class MilvusIndex:
         how long a call may take. Raises SetupError if the collection was made with another model,
         Unavailable if nothing answers.
         """
-        keyword = await asyncio.to_thread(_prepare, uri, token, model, dimension, seconds, create)
-        client = AsyncMilvusClient(uri, token=token, timeout=seconds, grpc_options=_CHANNEL)
+        keyword = await asyncio.to_thread(prepare, uri, token, model, dimension, seconds, create)
+        client = AsyncMilvusClient(uri, token=token, timeout=seconds, grpc_options=CHANNEL)
         return cls(client, dimension, keyword, seconds)
 
     async def close(self) -> None:
@@ -282,73 +273,6 @@ def _split(key: str) -> tuple[str, int]:
 
 def _consistency(fresh: bool) -> dict[str, str]:
     return {"consistency_level": "Strong" if fresh else "Bounded"}
-
-
-def _prepare(uri: str, token: str, model: str, dimension: int, timeout: float, create: bool) -> bool:
-    """Make or check the collection, load it; answers whether it has the keyword route."""
-    try:
-        client = MilvusClient(uri, token=token, timeout=timeout, grpc_options=_CHANNEL)
-        try:
-            if client.has_collection(COLLECTION):
-                keyword = _check(client, model, dimension)
-            elif create:
-                keyword = _create(client, model, dimension)
-            else:
-                keyword = _await(client, model, dimension)
-            client.load_collection(COLLECTION)
-            return keyword
-        finally:
-            client.close()
-    except (MilvusException, grpc.RpcError) as error:
-        raise Unavailable(f"Milvus does not answer as it should: {type(error).__name__}") from error
-
-
-def _await(client: MilvusClient, model: str, dimension: int) -> bool:
-    end = time.monotonic() + _OTHERS_SECONDS
-    while not (client.has_collection(COLLECTION) and client.list_indexes(COLLECTION)):
-        if time.monotonic() > end:
-            raise Unavailable("the writer has not made the collection yet")
-        time.sleep(0.2)
-    return _check(client, model, dimension)
-
-
-def _create(client: MilvusClient, model: str, dimension: int) -> bool:
-    """With BM25 where the server has it, else without: the keyword route is then off."""
-    for keyword in (True, False):
-        note = {"rearview": schema.SCHEMA_VERSION, "model": model, "dimension": dimension, "keyword": keyword}
-        layout = schema.collection_schema(dimension, keyword=keyword, note=json.dumps(note))
-        try:
-            client.create_collection(
-                COLLECTION,
-                schema=layout,
-                index_params=schema.index_params(keyword=keyword),
-                consistency_level="Bounded",
-                properties={_NOTE: json.dumps(note)},
-            )
-        except MilvusException:
-            if client.has_collection(COLLECTION):  # another replica was quicker
-                return _check(client, model, dimension)
-            if not keyword:
-                raise
-            log.warning("this Milvus server takes no BM25 function; the keyword route is off")
-            continue
-        return keyword
-    raise AssertionError("unreachable")
-
-
-def _check(client: MilvusClient, model: str, dimension: int) -> bool:
-    described = client.describe_collection(COLLECTION)
-    # Lite keeps properties and drops the description; a server keeps the description.
-    note = json.loads(described["description"] or described.get("properties", {}).get(_NOTE) or "{}")
-    if note.get("rearview") != schema.SCHEMA_VERSION:
-        raise SetupError(f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere")
-    if (note["model"], note["dimension"]) != (model, dimension):
-        raise SetupError(
-            f"this store was made with the embedding model {note['model']} ({note['dimension']} "
-            f"dimensions), not {model} ({dimension}): set REARVIEW_EMBED_MODEL back, or use another "
-            "REARVIEW_DATA; two models' vectors cannot be compared"
-        )
-    return bool(note["keyword"])
 
 
 @asynccontextmanager

@@ -8,14 +8,12 @@ from typing import Any
 import mcp_types as types
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.server.lowlevel import Server
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from rearview_serve import __version__, folder, mcp
+from rearview_serve import folder, mcp
 from rearview_serve.auth import TokenStore
 from rearview_serve.cli.backend import token_of
 from rearview_serve.embedded import opened
-from rearview_serve.mcp_text import INSTRUCTIONS
 from rearview_serve.mcp_tools import Tools
 from rearview_serve.settings import Settings
 
@@ -47,12 +45,4 @@ async def _bridge(url: str, token: str) -> None:
         async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
             return await remote.call_tool(params.name, params.arguments or {})
 
-        server: Server[Any] = Server(
-            "rearview",
-            version=__version__,
-            title="Rearview memory",
-            instructions=INSTRUCTIONS,
-            on_list_tools=list_tools,
-            on_call_tool=call_tool,
-        )
-        await mcp.serve_stdio(server)
+        await mcp.serve_stdio(mcp.named(list_tools, call_tool))
