@@ -53,6 +53,7 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
                 settings.floor,
             )
         finally:
+            await hot.close()
             await index.close()
             if settings.milvus_uri is None:
                 await asyncio.to_thread(_close_lite, str(settings.data / "milvus.db"))

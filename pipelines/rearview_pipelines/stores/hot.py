@@ -131,6 +131,13 @@ class HotIndex:
         while sum(len(h.scope) for h in self._held.values()) > self._limit and len(self._held) > 1:
             self._held.popitem(last=False)
 
+    async def close(self) -> None:
+        """Stop reading scopes; the index below is its owner's to close."""
+        tasks = list(self._loading.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def follow(self, tenant: str) -> None:
         await self._scope(tenant)
 

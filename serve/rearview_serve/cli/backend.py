@@ -127,7 +127,8 @@ def connected(settings: Settings) -> Iterator[Backend]:
     from rearview_serve.embedded import opened
 
     with asyncio.Runner() as runner:
-        context = opened(settings)
+        # One command reads too little to be worth reading a whole tenant first.
+        context = opened(settings.model_copy(update={"hot_rows": 0}))
         service = runner.run(context.__aenter__())
         try:
             yield LocalBackend(service, _local_principal(settings), runner, recall_defaults(settings))
