@@ -74,7 +74,7 @@ def running(
         try:
             serve.run(build(arguments), name="rearview", route_prefix="/", logging_config=logging_config)
         except RuntimeError as error:  # Serve's word for: a replica did not start
-            asyncio.run(_explain(arguments))
+            asyncio.run(load_store(arguments))  # says why, if the store is why
             raise SetupError(f"a part did not start; see {logs / 'serve'}") from error
         yield
     finally:
@@ -83,8 +83,11 @@ def running(
         ray.shutdown()
 
 
-async def _explain(arguments: AppArguments) -> None:
-    """Open the store as a replica does, so that what is wrong with it is said here. Raises SetupError."""
+async def load_store(arguments: AppArguments) -> None:
+    """Open the store as a replica does: loads its collection, or says here what is wrong with it.
+
+    Raises SetupError, Unavailable.
+    """
     from rearview_pipelines.models.files import read_card
     from rearview_pipelines.stores.milvus import MilvusIndex
 

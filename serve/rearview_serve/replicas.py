@@ -141,7 +141,7 @@ class WriteReplica:
         return await (await self._writer()).changes(tenant, epoch, since)
 
     async def ping(self) -> None:
-        await self._writer()
+        await (await self._writer()).ping()
 
 
 class RecallReplica:

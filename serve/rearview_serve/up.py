@@ -1,5 +1,6 @@
 """`rearview up`: start every part on this machine, show the sample, serve until told to stop."""
 
+import asyncio
 import logging
 import os
 import shutil
@@ -19,7 +20,7 @@ from typing import Any
 
 import httpx
 
-from rearview_pipelines.errors import SetupError
+from rearview_pipelines.errors import RearviewError, SetupError
 from rearview_pipelines.models.export import cached, is_cached
 from rearview_pipelines.write.keys import load_or_create
 from rearview_serve import folder, ray_runtime, sample
@@ -132,7 +133,23 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     _wait_ready(url)
     folder.announce(data, url)
     stack.callback(folder.withdraw, data)
-    return token, revive
+    return token, _keeper(revive, arguments)
+
+
+def _keeper(revive: Callable[[], bool], arguments: AppArguments) -> Callable[[], bool]:
+    """Revive Milvus Lite if it is gone, and load its collection, which comes back unloaded; until both are done."""
+    unloaded = False
+
+    def keep() -> bool:
+        nonlocal unloaded
+        unloaded = revive() or unloaded
+        if unloaded:
+            asyncio.run(ray_runtime.load_store(arguments))
+            unloaded = False
+            return True
+        return False
+
+    return keep
 
 
 def _nothing() -> None:
@@ -181,8 +198,11 @@ def _serve(revive: Callable[[], bool], say: Say) -> None:
     print("Serving. Ctrl-C ends everything that was started.", flush=True)
     waiting = threading.Event()
     while not waiting.wait(WATCH_SECONDS):
-        if revive():
-            say("Milvus Lite: had ended, was started again")
+        try:
+            if revive():
+                say("Milvus Lite: had ended, was started again")
+        except RearviewError as error:
+            say(f"Milvus Lite: had ended, cannot be started again yet: {error.detail}")
 
 
 def _print_addresses(url: str, data: Path, token: str) -> None:

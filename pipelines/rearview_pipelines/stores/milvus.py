@@ -73,8 +73,8 @@ class MilvusIndex:
         await self._client.close()
 
     async def ping(self) -> None:
-        async with _translated():
-            await self._client.describe_collection(COLLECTION, timeout=self._timeout)
+        async with _translated():  # a read: after a restart the collection is there, but not loaded
+            await self._client.get(COLLECTION, ids=["-"], output_fields=["part"], timeout=self._timeout)
 
     async def follow(self, tenant: str) -> None:
         """Nothing is cached here."""

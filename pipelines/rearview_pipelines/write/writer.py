@@ -119,6 +119,10 @@ class Writer:
         """What was changed of a tenant's memories since a reader looked."""
         return self._changes.since(tenant, epoch, since)
 
+    async def ping(self) -> None:
+        """Raises Unavailable unless the index answers."""
+        await self._tools.index.ping()
+
     async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         """Change a memory. One whose identity changes (its text) is superseded by a new one.
 
