@@ -13,6 +13,7 @@ from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.requests import ForgetRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
+from rearview_pipelines.stores import hot
 from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory
 from rearview_pipelines.write import changes
@@ -79,7 +80,7 @@ async def test_a_new_writer_makes_it_read_again(index: MemoryIndexInMemory, ring
 
 
 async def test_without_the_writer_what_is_held_still_answers(
-    index: MemoryIndexInMemory, ring: KeyRing, admin: Principal
+    index: MemoryIndexInMemory, ring: KeyRing, admin: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = Setup(index, ring)
     await setup.write(admin, "green tea")
@@ -89,8 +90,15 @@ async def test_without_the_writer_what_is_held_still_answers(
         async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
             raise Unavailable("no writer")
 
-    setup.hot._changes = Gone()
-    assert await setup.recall(admin, "tea") == ["green tea"]
+    class Restarting:
+        async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
+            await asyncio.sleep(60)
+            raise AssertionError("waited for")
+
+    monkeypatch.setattr(hot, "FOLLOW_SECONDS", 0.05)
+    for writer in (Gone(), Restarting()):
+        setup.hot._changes = writer
+        assert await setup.recall(admin, "tea") == ["green tea"]
 
 
 @pytest.mark.parametrize("limit", [0, 2])

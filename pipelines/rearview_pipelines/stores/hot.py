@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 600.0
 """How long a scope that was too large, or could not be read, is left to Milvus."""
+FOLLOW_SECONDS = 1.0
+"""How long the writer may take to say what changed; a recall does not wait for one that is being restarted."""
 LOAD_PAGE = 2000
 
 
@@ -83,7 +85,8 @@ class HotIndex:
             await asyncio.wait([before])
         held.running, held.queued = held.queued, None
         try:
-            changed = await self._changes.changes(tenant, held.epoch, held.seq)
+            async with asyncio.timeout(FOLLOW_SECONDS):
+                changed = await self._changes.changes(tenant, held.epoch, held.seq)
             if changed.ids is None:  # another writer, or too long ago
                 self._held.pop(tenant, None)
                 self._load_soon(tenant)
@@ -91,7 +94,7 @@ class HotIndex:
             if changed.ids:
                 await self._refresh(tenant, held.scope, changed.ids)
             held.seq = changed.seq
-        except RearviewError as error:
+        except (RearviewError, TimeoutError) as error:
             # No writer, no writes: what is held is still right as far as anyone can know.
             log.warning("hot scope not refreshed: %s", type(error).__name__)
         return True
