@@ -13,14 +13,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rearview_pipelines.ledger.ledger import Ledger
 from rearview_pipelines.models.export import PACKAGED, cached
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.stores.milvus import MilvusIndex
-from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory
+from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.keys import KeyRing, load_or_create
-from rearview_pipelines.write.stages import Tools
+from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.writer import Writer
 from rearview_serve.milvus_process import MilvusProcess, free_port
 from rearview_serve.settings import Settings
@@ -50,9 +51,21 @@ def index() -> MemoryIndexInMemory:
 
 
 @pytest.fixture
-def service(index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock) -> MemoryService:
+def objects() -> ObjectStoreInMemory:
+    return ObjectStoreInMemory()
+
+
+@pytest.fixture
+def ledger(objects: ObjectStoreInMemory, ring: KeyRing, clock: FakeClock) -> Ledger:
+    return Ledger(objects, ring, None, clock.now)
+
+
+@pytest.fixture
+def service(
+    index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock, ledger: Ledger
+) -> MemoryService:
     """The whole domain over fakes."""
-    writer = Writer(Tools(index, embedder, ring, clock))
+    writer = Writer(Tools(index, embedder, ring, clock, ledger))
     return MemoryService(writer, RecallPipeline(index, embedder, None, ring, clock), index, embedder, None, floor=0.0)
 
 

@@ -8,6 +8,8 @@ RearviewError
 ├── Conflict          the memory changed since the caller read it
 ├── TooLarge          the body is over the limit
 ├── NotBuilt          a verb of the contract that this version does not have
+├── RateLimited       too many requests in this second; Retry-After says when
+├── BrokenLedger      the ledger is not what was written; needs a person
 ├── SetupError        the installation cannot run as configured
 └── Unavailable       a part is down or late; try again
 """
@@ -84,6 +86,23 @@ class SetupError(RearviewError):
     """The installation cannot run as configured; the detail names the setting that changes it."""
 
     title = "Cannot start"
+
+
+class BrokenLedger(RearviewError):
+    """The ledger was changed or cut. Nothing is written until it is restored from a backup."""
+
+    title = "The ledger does not hold"
+
+
+class RateLimited(RearviewError):
+    """Too many requests of one principal. `seconds`: when the next one may come."""
+
+    title = "Too many requests"
+    retryable = True
+
+    def __init__(self, detail: str, errors: Sequence[FieldError] = (), seconds: float = 1.0) -> None:
+        super().__init__(detail, errors)
+        self.seconds = seconds
 
 
 class Unavailable(RearviewError):

@@ -149,6 +149,15 @@ class Signature(BaseModel):
     mac: str
 
 
+class Related(BaseModel):
+    """Another memory, and what it is to this one: contradicts, supersedes, superseded_by."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    relation: str
+
+
 class Memory(BaseModel):
     """A record as kept: frozen, signed, complete. See the contract for each field."""
 
@@ -190,5 +199,8 @@ class Memory(BaseModel):
     updated_at: Instant
     superseded_at: Instant | None = None
     superseded_by: str | None = None
+    related: tuple[Related, ...] = ()
+    suspected: tuple[str, ...] = Field((), description="Why it was quarantined: poison:exfiltration and the like.")
+    support: tuple[str, ...] = Field((), description="Marks of the sources that stated it, keyed: who, which session.")
     derived: str = Field("", description="Digest of the vectors and indexed terms made from the text.")
     signature: Signature | None = None

@@ -117,6 +117,31 @@ class Reranker(Protocol):
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]: ...
 
 
+class AlreadyThere(Exception):
+    """An object that was to be new is there already."""
+
+
+class ObjectStore(Protocol):
+    """Objects by key: cold memory, the ledger, transcripts. Raises Unavailable.
+
+    A key is a path of plain segments. What `put` returned from is on disk.
+    """
+
+    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
+        """Write an object, whole or not at all. `new`: raises AlreadyThere if there is one."""
+        ...
+
+    async def get(self, key: str) -> bytes | None: ...
+
+    async def list(self, prefix: str) -> list[str]:
+        """Keys below a prefix that ends in a slash, in order."""
+        ...
+
+    async def delete(self, key: str) -> None:
+        """Remove an object; one that is not there is no error."""
+        ...
+
+
 class MemoryIndex(Protocol):
     """Hot memory. Every call names one tenant and never sees another's rows. Raises Unavailable.
 
@@ -133,6 +158,10 @@ class MemoryIndex(Protocol):
 
     async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
         """Delete the rows of a memory from part `keep` on; never the first, which holds the record."""
+        ...
+
+    async def remove(self, tenant: str, ids: Sequence[str]) -> None:
+        """Delete memories with all their rows: only what was never acknowledged."""
         ...
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]: ...

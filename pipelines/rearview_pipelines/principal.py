@@ -35,9 +35,17 @@ class Principal:
         if self.role is Role.READER:
             raise Forbidden("this credential may only read; writing needs the role writer or admin")
 
+    def require_admin(self) -> None:
+        if self.role is not Role.ADMIN:
+            raise Forbidden("only an admin may do this")
+
     def require_share(self) -> None:
         if self.role is not Role.ADMIN and Right.SHARE not in self.rights:
             raise Forbidden("visibility: shared memories need the right `share`")
+
+    def require_reveal(self) -> None:
+        if Right.REVEAL not in self.rights:
+            raise Forbidden("reveal: this credential has not the right `reveal`")
 
     def settle_agent(self, named: str | None) -> str:
         """The agent a write belongs to: the credential's, or the one named where it leaves that open."""

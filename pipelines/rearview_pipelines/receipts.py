@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rearview_pipelines.memory import Related
+
 
 class Status(StrEnum):
     STORED = "stored"
@@ -12,13 +14,6 @@ class Status(StrEnum):
     QUARANTINED = "quarantined"
     REJECTED = "rejected"
     SKIPPED = "skipped"
-
-
-class Related(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    relation: str
 
 
 class Receipt(BaseModel):

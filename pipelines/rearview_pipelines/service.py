@@ -17,7 +17,8 @@ from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import Filters, ForgetRequest, ListRequest, RecallRequest, WriteRequest
 from rearview_pipelines.write.identity import is_memory_id
-from rearview_pipelines.write.stages import Item, admit
+from rearview_pipelines.write.admit import admit
+from rearview_pipelines.write.item import Item
 
 READABLE = (State.ACTIVE, State.PENDING, State.SUPERSEDED)
 PAGE = 1000

@@ -13,6 +13,7 @@ import numpy as np
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import (
+    AlreadyThere,
     EmbeddedPart,
     Match,
     Part,
@@ -65,6 +66,36 @@ class HashEmbedder:
         return vector / norm if norm else vector
 
 
+class ObjectStoreInMemory:
+    """`ObjectStore` over a dictionary."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.failing = False
+
+    def _check(self) -> None:
+        if self.failing:
+            raise Unavailable("the object store was told to fail")
+
+    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
+        self._check()
+        if new and key in self.objects:
+            raise AlreadyThere(key)
+        self.objects[key] = data
+
+    async def get(self, key: str) -> bytes | None:
+        self._check()
+        return self.objects.get(key)
+
+    async def list(self, prefix: str) -> list[str]:
+        self._check()
+        return sorted(key for key in self.objects if key.startswith(prefix))
+
+    async def delete(self, key: str) -> None:
+        self._check()
+        self.objects.pop(key, None)
+
+
 class MemoryIndexInMemory:
     """`MemoryIndex` over a dictionary, with exact filters and a textbook BM25."""
 
@@ -89,6 +120,11 @@ class MemoryIndexInMemory:
         self._check()
         memory, parts = self.rows[id_]
         self.rows[id_] = (memory, parts[: max(keep, 1)])
+
+    async def remove(self, tenant: str, ids: Sequence[str]) -> None:
+        self._check()
+        for id_ in ids:
+            self.rows.pop(id_, None)
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
         self._check()

@@ -157,6 +157,9 @@ class HotIndex:
     async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
         await self._index.drop_parts(tenant, id_, keep)
 
+    async def remove(self, tenant: str, ids: Sequence[str]) -> None:
+        await self._index.remove(tenant, ids)
+
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
         scope = await self._at_hand(tenant, fresh)
         if scope is None:

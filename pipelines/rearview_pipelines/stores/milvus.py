@@ -32,7 +32,8 @@ logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
 _PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
-_WHOLE_FIELDS = [*_PART_FIELDS, "record", "text"]
+_RECORD_FIELDS = ["id", "tenant", "record", "text"]
+_WHOLE_FIELDS = [*_PART_FIELDS, "id", "tenant", "record", "text"]
 _DAY = 24 * 3600 * 1000
 _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
 """Milliseconds of creation time read at a step when listing; 0: all that is left."""
@@ -93,10 +94,14 @@ class MilvusIndex:
         async with _translated():
             await self._client.delete(COLLECTION, filter=expression(tenant, where), timeout=self._timeout)
 
+    async def remove(self, tenant: str, ids: Sequence[str]) -> None:
+        where = Where((Condition("memory", "in", tuple(ids)),))
+        async with _translated():
+            await self._client.delete(COLLECTION, filter=expression(tenant, where), timeout=self._timeout)
+
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
-        rows = await self._by_key(tenant, ids, ["record", "text"], fresh)
-        memories = [memory_of(row) for row in rows]
-        return {memory.id: memory for memory in memories if memory.tenant == tenant}
+        rows = await self._by_key(tenant, ids, _RECORD_FIELDS, fresh)
+        return {row["id"]: memory_of(row) for row in rows}
 
     async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
         where = Where((Condition("memory", "in", tuple(ids)),))

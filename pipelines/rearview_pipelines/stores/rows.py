@@ -7,12 +7,13 @@ cannot): an absent string is "", an absent bound the far future.
 import json
 import operator
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from rearview_pipelines.fields import millis
-from rearview_pipelines.memory import Memory
+from rearview_pipelines.memory import Layer, Memory
 from rearview_pipelines.ports import Condition, Part, Where
 
 FOREVER = 2**62
@@ -94,8 +95,21 @@ def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[
 
 
 def memory_of(row: Mapping[str, Any]) -> Memory:
-    """The record of a first row, as it was written."""
-    return Memory.model_validate(json.loads(row["record"]) | {"text": row["text"]})
+    """The record of a first row, as it was written; in a row that is not its own it loses its signature.
+
+    A record that was moved whole, to another id or another tenant, would verify otherwise. One that
+    cannot be read at all stands there unsigned, so that it is named instead of failing every reader.
+    """
+    try:
+        memory = Memory.model_validate(json.loads(row["record"]) | {"text": row["text"]})
+    except (ValueError, TypeError):
+        nothing = datetime.fromtimestamp(0, UTC)
+        return Memory(
+            id=row["id"], tenant=row["tenant"], text=row["text"], layer=Layer.SEMANTIC, created_at=nothing, updated_at=nothing
+        )
+    if (memory.id, memory.tenant) != (row["id"], row["tenant"]):
+        return memory.model_copy(update={"id": row["id"], "tenant": row["tenant"], "signature": None})
+    return memory
 
 
 def part_of(row: Mapping[str, Any]) -> Part:

@@ -6,7 +6,7 @@ from typing import Any
 from rearview_pipelines.errors import InvalidInput
 from rearview_pipelines.memory import Draft, Memory
 from rearview_pipelines.requests import parse
-from rearview_pipelines.write.stages import draft_of
+from rearview_pipelines.write.embed import draft_of
 
 
 def merged(memory: Memory, changes: Mapping[str, Any]) -> Draft:

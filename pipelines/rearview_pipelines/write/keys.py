@@ -5,9 +5,11 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -17,16 +19,47 @@ from rearview_pipelines.errors import SetupError
 KEY_BYTES = 32
 
 
+class KeyState(StrEnum):
+    ACTIVE = "active"
+    """Signs, and verifies what it signed."""
+    VERIFY_ONLY = "verify-only"
+    REVOKED = "revoked"
+    """Trusted no more: what only it vouches for is left out."""
+
+
 @dataclass(frozen=True)
 class KeyRing:
-    """`identity` makes ids; `masters` sign and verify by key id; `active` names the one that signs."""
+    """`identity` makes ids and never rotates; `masters` sign and verify by key id; `active` names the one that signs."""
 
     identity: bytes
     masters: Mapping[str, bytes]
     active: str
+    revoked: frozenset[str] = frozenset()
+    created: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"KeyRing(active={self.active!r}, kids={sorted(self.masters)!r})"
+
+    @property
+    def ring(self) -> "KeyRing":
+        """A ring is `Keys` too: ones that never change."""
+        return self
+
+    def usable(self, kid: str) -> bytes | None:
+        """The master key of an id, unless it is unknown or revoked."""
+        return None if kid in self.revoked else self.masters.get(kid)
+
+    def state(self, kid: str) -> KeyState:
+        if kid in self.revoked:
+            return KeyState.REVOKED
+        return KeyState.ACTIVE if kid == self.active else KeyState.VERIFY_ONLY
+
+
+class Keys(Protocol):
+    """The ring as it is now; it changes when keys are rotated."""
+
+    @property
+    def ring(self) -> KeyRing: ...
 
 
 @lru_cache(maxsize=4096)
@@ -34,6 +67,11 @@ def derive(master: bytes, tenant: str, purpose: str) -> bytes:
     """A 32-byte key for one tenant and purpose: HKDF-SHA256 (RFC 5869) of the master key."""
     info = b"rearview/v1/" + purpose.encode() + b"\x00" + tenant.encode()
     return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(master)
+
+
+def new_master() -> tuple[str, bytes]:
+    """(key id, 32 random bytes)."""
+    return f"k{secrets.token_hex(4)}", secrets.token_bytes(KEY_BYTES)
 
 
 def load_or_create(folder: Path) -> KeyRing:
@@ -44,23 +82,42 @@ def load_or_create(folder: Path) -> KeyRing:
     """
     path = folder / "keys.json"
     if not path.exists():
-        kid = f"k{secrets.token_hex(4)}"
-        ring = {
-            "identity": base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode(),
-            "active": kid,
-            "masters": {kid: base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()},
-        }
-        write_private(path, json.dumps(ring, indent=1))
+        kid, master = new_master()
+        write_ring(path, KeyRing(secrets.token_bytes(KEY_BYTES), {kid: master}, kid))
+    return read_ring(path)
+
+
+def read_ring(path: Path) -> KeyRing:
+    """Raises SetupError saying what is wrong with the file and what to do."""
+    remedy = "restore it from a backup, or choose another folder with REARVIEW_DATA"
     try:
         raw = json.loads(path.read_text())
         masters = {kid: base64.b64decode(value) for kid, value in raw["masters"].items()}
-        ring_ = KeyRing(base64.b64decode(raw["identity"]), masters, raw["active"])
-        _ = ring_.masters[ring_.active]
+        ring = KeyRing(
+            base64.b64decode(raw["identity"]),
+            masters,
+            raw["active"],
+            frozenset(raw.get("revoked", ())),
+            dict(raw.get("created", {})),
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SetupError(
-            f"the key ring {path} cannot be read; restore it from a backup, or choose another folder with REARVIEW_DATA"
-        ) from error
-    return ring_
+        raise SetupError(f"the key ring {path} cannot be read; {remedy}") from error
+    if ring.usable(ring.active) is None:
+        raise SetupError(f"the key ring {path} holds no active key; {remedy}")
+    if any(len(key) < KEY_BYTES for key in (ring.identity, *masters.values())):
+        raise SetupError(f"the key ring {path} holds a key shorter than {KEY_BYTES} bytes; {remedy}")
+    return ring
+
+
+def write_ring(path: Path, ring: KeyRing) -> None:
+    raw = {
+        "identity": base64.b64encode(ring.identity).decode(),
+        "active": ring.active,
+        "masters": {kid: base64.b64encode(value).decode() for kid, value in ring.masters.items()},
+        "revoked": sorted(ring.revoked),
+        "created": dict(ring.created),
+    }
+    write_private(path, json.dumps(raw, indent=1))
 
 
 def write_private(path: Path, content: str) -> None:

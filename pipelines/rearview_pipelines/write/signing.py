@@ -33,19 +33,34 @@ def payload(memory: Memory) -> bytes:
     return rfc8785.dumps(memory.model_dump(mode="json", exclude={"signature"}))
 
 
+def digest(memory: Memory) -> str:
+    """SHA-256 of the signed bytes, in hex: what the ledger says of a version. Key rotation leaves it as it is."""
+    return hashlib.sha256(payload(memory)).hexdigest()
+
+
 def sign(memory: Memory, ring: KeyRing) -> Memory:
     """The same record with the active key's signature."""
-    key = derive(ring.masters[ring.active], memory.tenant, _PURPOSE)
-    mac = hmac.new(key, payload(memory), hashlib.sha256).hexdigest()
+    mac = _mac(ring.masters[ring.active], memory.tenant, payload(memory))
     return memory.model_copy(update={"signature": Signature(kid=ring.active, mac=mac)})
 
 
 def verify(memory: Memory, ring: KeyRing) -> bool:
     """Whether the record is as one of the ring's keys signed it. Never raises."""
+    return verified_digest(memory, ring) is not None
+
+
+def verified_digest(memory: Memory, ring: KeyRing) -> str | None:
+    """The digest of a record whose signature holds, else None: both from one canonical form."""
     if memory.signature is None:
-        return False
-    master = ring.masters.get(memory.signature.kid)
+        return None
+    master = ring.usable(memory.signature.kid)
     if master is None:
-        return False
-    mac = hmac.new(derive(master, memory.tenant, _PURPOSE), payload(memory), hashlib.sha256)
-    return hmac.compare_digest(mac.hexdigest(), memory.signature.mac)
+        return None
+    signed = payload(memory)
+    if not hmac.compare_digest(_mac(master, memory.tenant, signed), memory.signature.mac):
+        return None
+    return hashlib.sha256(signed).hexdigest()
+
+
+def _mac(master: bytes, tenant: str, signed: bytes) -> str:
+    return hmac.new(derive(master, tenant, _PURPOSE), signed, hashlib.sha256).hexdigest()

@@ -1,43 +1,39 @@
 """The one writer of a store: runs the stages, edits and forgets, one change at a time.
 
 Concurrent writes are joined: whoever holds the lock commits what all the others have waiting, in
-one upsert. That also is why fifty writers of one text make one memory.
+one upsert and one batch of the ledger. That also is why fifty writers of one text make one memory.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from rearview_pipelines.errors import Conflict, Forbidden, NotFound
-from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.errors import Conflict
+from rearview_pipelines.ledger.events import Op
+from rearview_pipelines.memory import Memory, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH
+from rearview_pipelines.write import edit, forgetting
 from rearview_pipelines.write.changes import ChangeNotes
-from rearview_pipelines.write.edits import merged
+from rearview_pipelines.write.commit import recover, store
+from rearview_pipelines.write.embed import embed
+from rearview_pipelines.write.guard import guard
+from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.idempotency import Answers
-from rearview_pipelines.write.identity import is_memory_id
-from rearview_pipelines.write.signing import sign, verify
-from rearview_pipelines.write.stages import (
-    Item,
-    Stage,
-    Tools,
-    admit,
-    context_of,
-    draft_of,
-    embed,
-    identify,
-    known,
-    sign_records,
-    sound_parts,
-    store,
-)
+from rearview_pipelines.write.item import Item, Stage, Tools, Work
+from rearview_pipelines.write.known import identify, known
+from rearview_pipelines.write.quota import within_quota
+from rearview_pipelines.write.records import sign_records
+from rearview_pipelines.write.relate.stage import relate
+from rearview_pipelines.write.screen import screen
 
-PREPARE: tuple[Stage, ...] = (identify, known, embed)
+PREPARE: tuple[Stage, ...] = (guard, identify, known, embed, screen)
 """Run side by side. `known` is here to spare the model what is stored already."""
-COMMIT: tuple[Stage, ...] = (known, embed, sign_records, store)
+COMMIT: tuple[Stage, ...] = (known, embed, relate, within_quota, sign_records, store)
 """Run under the lock. `known` decides; `embed` has work only if a memory vanished in between."""
+_Result = TypeVar("_Result")
 
 
 class Writer:
@@ -47,9 +43,10 @@ class Writer:
         self._waiting: list[tuple[list[Item], asyncio.Future[None]]] = []
         self._answers = Answers()
         self._changes = ChangeNotes()
+        self._unsure = True
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
-        """Store admitted items; answers their receipts in order once they are stored.
+        """Store admitted items; answers their receipts in order once they are stored and recorded.
 
         Raises Unavailable if they could not be; then nothing was acknowledged and a retry is
         harmless. A repeated `idempotency_key` answers what the first request got.
@@ -60,9 +57,8 @@ class Writer:
         return await self._answers.once(principal, idempotency_key, drafts, lambda: self._write(items))
 
     async def _write(self, items: list[Item]) -> list[Receipt]:
-        await self._run(PREPARE, items)
-        for item in items:
-            item.receipt = None
+        await self._run(PREPARE, Work(items))
+        _reopen(items)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((items, done))
         # Shielded: if this caller gives up, others' items may be in the same commit.
@@ -82,7 +78,7 @@ class Writer:
             taken.append(self._waiting.pop(0))
             count += len(taken[-1][0])
         try:
-            await self._run(COMMIT, [item for items, _ in taken for item in items])
+            await self._committed(COMMIT, Work([item for items, _ in taken for item in items]))
         except Exception as error:
             if len(taken) == 1:
                 _fail(taken[0][1], error)
@@ -95,33 +91,53 @@ class Writer:
     async def _commit_each(self, taken: list[tuple[list[Item], asyncio.Future[None]]]) -> None:
         """One by one, so that what cannot be stored fails alone and not its neighbours."""
         for items, future in taken:
-            for item in items:
-                item.receipt = None
+            _reopen(items)
             try:
-                await self._run(COMMIT, items)
+                await self._committed(COMMIT, Work(items))
             except Exception as error:
                 _fail(future, error)
             else:
                 future.set_result(None)
 
-    async def _run(self, stages: Sequence[Stage], items: list[Item]) -> None:
+    async def _committed(self, stages: Sequence[Stage], work: Work) -> None:
+        """Run stages that end with `store`, under the lock; what a failure left behind is looked at first."""
+        await self._sure()
         try:
-            for stage in stages:
-                await stage(items, self._tools)
+            await self._run(stages, work)
+        except Exception:
+            self._unsure = True
+            raise
         finally:
             # Noted even if it failed: what a failure left behind is for readers to look up.
-            for item in items if stages[-1] is store else ():
+            for item in work.items:
                 self._changes.note(item.tenant, item.id)
-                if item.supersedes is not None:
-                    self._changes.note(item.tenant, item.supersedes.id)
+            for tenant, id_ in work.others:
+                self._changes.note(tenant, id_)
+
+    async def _sure(self) -> None:
+        if self._unsure:
+            await self._tools.ledger.open()
+            await recover(self._tools)
+            self._unsure = False
+
+    async def _run(self, stages: Sequence[Stage], work: Work) -> None:
+        for stage in stages:
+            await stage(work, self._tools)
 
     async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
         """What was changed of a tenant's memories since a reader looked."""
         return self._changes.since(tenant, epoch, since)
 
+    async def handed(self, handout: Handout) -> None:
+        """Remember what a recall handed out."""
+        await self._tools.handouts.note(handout)
+
     async def ping(self) -> None:
-        """Raises Unavailable unless the index answers."""
+        """Raises Unavailable unless the index answers, BrokenLedger if the ledger does not hold."""
         await self._tools.index.ping()
+        if self._unsure and not self._lock.locked():
+            async with self._lock:
+                await self._sure()
 
     async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         """Change a memory. One whose identity changes (its text) is superseded by a new one.
@@ -129,28 +145,41 @@ class Writer:
         Raises NotFound, Forbidden, Conflict (another version than `if_match`), InvalidInput.
         """
         principal.require_writer()
-        async with self._lock:
-            [old] = await self._own(principal, [id_])
-            if not verify(old, self._tools.ring):
-                raise Conflict("this memory's signature does not hold: it can be forgotten, not changed")
-            if old.state is State.SUPERSEDED:
-                raise Conflict(f"this memory was superseded by {old.superseded_by}; change that one")
-            if if_match is not None and if_match != old.version:
-                raise Conflict(f"the memory is at version {old.version}, not {if_match}; read it again")
-            draft = merged(old, changes)
-            [item] = admit(principal, [draft])
-            item.agent, item.trust = item.agent or old.agent, old.trust
-            await identify([item], self._tools)
-            if item.id == old.id:
-                item.previous = old
-                if context_of(draft) == context_of(draft_of(old)) and draft.text == old.text:
-                    item.parts = await sound_parts(old, self._tools)
-                await self._run((embed, sign_records, store), [item])
-            else:
-                item.supersedes = old
-                await self._run(COMMIT, [item])
-            assert item.receipt is not None
-            return item.receipt
+        return await self._alone(lambda: self._patch(principal, id_, changes, if_match))
+
+    async def _patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
+        work, stages = await edit.prepared(principal, id_, changes, if_match, self._tools)
+        await self._run((guard,), work)
+        [item] = work.items
+        if item.receipt is None:
+            await edit.settle_identity(work, changes, self._tools)
+            await self._committed(stages(item), work)
+        assert item.receipt is not None
+        return item.receipt
+
+    async def release(self, principal: Principal, id_: str) -> Memory:
+        """Let a quarantined memory be recalled, on an admin's word: from then on it is verified."""
+        principal.require_admin()
+
+        async def released() -> Memory:
+            [held] = await edit.own(principal, [id_], self._tools)
+            if held.state is not State.QUARANTINED:
+                raise Conflict("this memory is not in quarantine")
+            edit.require_sound(held, self._tools)
+            after = held.model_copy(
+                update={
+                    "state": State.ACTIVE,
+                    "trust": Trust.VERIFIED,
+                    "version": held.version + 1,
+                    "updated_at": self._tools.clock.now(),
+                }
+            )
+            work = Work([])
+            work.change(Op.RELEASE, held, after)
+            await self._committed((store,), work)
+            return after
+
+        return await self._alone(released)
 
     async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
         """Replace memories by empty, signed tombstones; answers their ids.
@@ -159,55 +188,55 @@ class Writer:
         is finished.
         """
         principal.require_writer()
-        async with self._lock:
-            memories = await self._own(principal, list(dict.fromkeys(ids)), unfinished=True)
-            now = self._tools.clock.now()
-            tombstones = [
-                Memory(
-                    id=m.id,
-                    version=m.version + 1,
-                    tenant=m.tenant,
-                    agent=m.agent,
-                    user=m.user,
-                    visibility=m.visibility,
-                    text="",
-                    layer=m.layer,
-                    state=State.FORGOTTEN,
-                    created_at=m.created_at,
-                    updated_at=now,
-                )
-                for m in memories
-            ]
-            # The record first: from here on nothing of it is served, whatever happens to its parts.
-            try:
-                await self._tools.index.upsert([(sign(t, self._tools.ring), ()) for t in tombstones])
-            finally:
-                for tombstone in tombstones:
-                    self._changes.note(principal.tenant, tombstone.id)
-            for tombstone in tombstones:
-                await self._tools.index.drop_parts(principal.tenant, tombstone.id, 1)
-            return [t.id for t in tombstones]
+        return await self._alone(lambda: self._forget(principal, ids))
 
-    async def _own(self, principal: Principal, ids: Sequence[str], *, unfinished: bool = False) -> list[Memory]:
-        """Memories that the principal may change. `unfinished`: tombstones that still have parts, too."""
-        found = await self._tools.index.get(principal.tenant, [id_ for id_ in ids if is_memory_id(id_)])
-        memories = []
+    async def _forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
+        memories = await edit.own(principal, list(dict.fromkeys(ids)), self._tools, unfinished=True)
+        await self._sure()
+        try:
+            await forgetting.forget(memories, self._tools)
+        except Exception:
+            self._unsure = True
+            raise
+        finally:
+            for memory in memories:
+                self._changes.note(principal.tenant, memory.id)
+        return [m.id for m in memories]
+
+    async def resign(self, tenant: str, ids: Sequence[str]) -> int:
+        """Sign records of a tenant anew with the active key; answers how many were.
+
+        One that the ledger vouches for is signed whatever key it bears, a revoked one too.
+        """
+
+        async def resigned() -> int:
+            return await forgetting.resign(tenant, ids, self._tools)
+
+        done = await self._alone(resigned)
         for id_ in ids:
-            memory = found.get(id_)
-            if memory is None or not principal.sees(memory):
-                raise NotFound()
-            if memory.state is State.FORGOTTEN and not (unfinished and await self._has_parts(memory)):
-                raise NotFound()
-            if not principal.may_change(memory):
-                raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
-            memories.append(memory)
-        return memories
+            self._changes.note(tenant, id_)
+        return done
 
-    async def _has_parts(self, memory: Memory) -> bool:
-        parts = await self._tools.index.parts(memory.tenant, [memory.id])
-        return any(part.number > 0 for part in parts.get(memory.id, ()))
+    async def _alone(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Run under the lock, to the end even if the caller gives up."""
+
+        async def run() -> _Result:
+            async with self._lock:
+                return await work()
+
+        return await asyncio.shield(asyncio.ensure_future(run()))
+
+
+def _reopen(items: Sequence[Item]) -> None:
+    """Forget verdicts that only hold at the moment they were made."""
+    for item in items:
+        if not item.final:
+            item.receipt = None
+        item.supersedes, item.related, item.contradicts, item.ended_by = [], [], False, None
+        item.reasons = [r for r in item.reasons if r.startswith("secret:")]
 
 
 def _fail(future: asyncio.Future[None], error: Exception) -> None:
     future.set_exception(error)
     future.exception()  # its waiter may be gone; that is no reason for a warning
+

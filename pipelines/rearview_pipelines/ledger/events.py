@@ -1,0 +1,107 @@
+"""Events, and the batches that they are written in: canonical JSON, chained by hash, signed. Pure."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import rfc8785
+
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.write.keys import KeyRing, derive
+from rearview_pipelines.write.signing import digest
+
+FORMAT = 1
+GENESIS = "0" * 64
+"""What the first batch of a chain comes after."""
+_PURPOSE = "ledger"
+
+
+class Op(StrEnum):
+    """What was done to a memory."""
+
+    WRITE = "write"
+    UPDATE = "update"
+    CONFIRM = "confirm"
+    LINK = "link"
+    SUPERSEDE = "supersede"
+    QUARANTINE = "quarantine"
+    RELEASE = "release"
+    FORGET = "forget"
+    ADOPT = "adopt"
+    """A signed row that a crash had left unrecorded."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One version of one memory. `digest`: SHA-256 of its signed bytes."""
+
+    op: Op
+    tenant: str
+    id: str
+    version: int
+    state: State
+    digest: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events that were committed together. `hash`: SHA-256 of the batch as written."""
+
+    writer: str
+    seq: int
+    previous: str
+    at: str
+    events: tuple[Event, ...]
+    kid: str
+    hash: str
+
+
+class BrokenChain(ValueError):
+    """A batch that is not what its writer wrote, or not where it wrote it."""
+
+
+def event_of(op: Op, memory: Memory) -> Event:
+    return Event(op, memory.tenant, memory.id, memory.version, memory.state, digest(memory))
+
+
+def encode(writer: str, seq: int, previous: str, at: datetime, events: Sequence[Event], ring: KeyRing) -> bytes:
+    """A batch as bytes, signed with the active key."""
+    body = {
+        "format": FORMAT,
+        "writer": writer,
+        "seq": seq,
+        "previous": previous,
+        "at": at.isoformat(),
+        "events": [[e.op.value, e.tenant, e.id, e.version, e.state.value, e.digest] for e in events],
+        "kid": ring.active,
+    }
+    mac = _mac(ring.masters[ring.active], rfc8785.dumps(body))
+    return rfc8785.dumps(body | {"mac": mac})
+
+
+def decode(raw: bytes, writer: str, seq: int, previous: str, ring: KeyRing) -> Batch:
+    """A batch, if it is the one that stands at this place of the chain. Raises BrokenChain."""
+    try:
+        body = json.loads(raw)
+        mac = body.pop("mac")
+        kid = body["kid"]
+        # A revoked key still vouches for history here: each later batch, signed by another, hashes over it.
+        master = ring.masters.get(kid)
+        if master is None or not hmac.compare_digest(mac, _mac(master, rfc8785.dumps(body))):
+            raise BrokenChain(f"batch {seq} is not as it was signed")
+        if (body["writer"], body["seq"], body["previous"]) != (writer, seq, previous):
+            raise BrokenChain(f"batch {seq} does not follow the one before it")
+        events = tuple(Event(Op(op), t, i, v, State(state), d) for op, t, i, v, state, d in body["events"])
+        return Batch(writer, seq, previous, body["at"], events, kid, hashlib.sha256(raw).hexdigest())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, BrokenChain):
+            raise
+        raise BrokenChain(f"batch {seq} cannot be read") from error
+
+
+def _mac(master: bytes, body: bytes) -> str:
+    return hmac.new(derive(master, "", _PURPOSE), body, hashlib.sha256).hexdigest()

@@ -1,0 +1,69 @@
+"""The head: which version of each memory is the last one recorded, or that it was forgotten.
+
+Compact: a version and a digest an id. Every process keeps its own and follows the log.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rearview_pipelines.ledger.events import Batch, Event
+from rearview_pipelines.memory import Memory, State
+
+
+class Finding(StrEnum):
+    """What can be wrong with a stored memory, in the words of the contract."""
+
+    ALTERED = "altered"
+    MISSING = "missing"
+    REPLAYED = "replayed"
+    UNSIGNED = "unsigned"
+    CHAIN = "chain"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The last recorded version of a memory."""
+
+    version: int
+    digest: str
+    state: State
+
+
+class Head:
+    """`seq`, `hash`: the last batch that is in it."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Recorded]] = {}
+        self.seq = 0
+        self.hash = ""
+
+    def apply(self, batch: Batch) -> None:
+        self.add(batch.events)
+        self.seq, self.hash = batch.seq, batch.hash
+
+    def add(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._held.setdefault(event.tenant, {})[event.id] = Recorded(event.version, event.digest, event.state)
+
+    def get(self, tenant: str, id_: str) -> Recorded | None:
+        return self._held.get(tenant, {}).get(id_)
+
+    def of_tenant(self, tenant: str) -> Iterator[tuple[str, Recorded]]:
+        yield from list(self._held.get(tenant, {}).items())
+
+    def judge(self, memory: Memory, digest: str) -> Finding | None:
+        """What is wrong with a record whose signature holds, if anything is.
+
+        A version that is newer than the recorded one is a write on its way: only our keys can sign it.
+        """
+        held = self.get(memory.tenant, memory.id)
+        if held is None or memory.version > held.version:
+            return None
+        if memory.version < held.version:
+            return Finding.REPLAYED
+        return None if digest == held.digest else Finding.REPLAYED
+
+    def count(self, tenant: str) -> int:
+        """Memories of a tenant that are not forgotten, hot and cold together."""
+        return sum(r.state is not State.FORGOTTEN for r in self._held.get(tenant, {}).values())

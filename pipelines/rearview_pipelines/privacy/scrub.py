@@ -1,0 +1,145 @@
+"""Scrub everything that carries a user's words: the text of a memory, and its key, tags, metadata and the rest.
+
+`Scrubber` is what the write path, egress and transcripts use. It never keeps or logs a value.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rearview_pipelines.fields import (
+    MAX_DATA_BYTES,
+    MAX_KEY,
+    MAX_METADATA_BYTES,
+    MAX_NAME,
+    MAX_NAMESPACE,
+    MAX_TAG,
+    MAX_TEXT_BYTES,
+)
+from rearview_pipelines.memory import Draft, Memory
+from rearview_pipelines.privacy.actions import STAND_INS, masked, replaced
+from rearview_pipelines.privacy.engine import Finder
+from rearview_pipelines.privacy.policy import Action, OnSecret, Policy
+from rearview_pipelines.privacy.secrets.find import find_secrets
+from rearview_pipelines.privacy.spans import Span
+from rearview_pipelines.write.keys import Keys
+
+_NAMES = {"key": MAX_KEY, "namespace": MAX_NAMESPACE, "task": MAX_NAME, "task_type": MAX_NAME, "ref": MAX_NAME}
+"""Short fields and the characters that they may have."""
+
+
+@dataclass
+class Found:
+    """What scrubbing found: counts by entity, entities whose policy is to reject, kinds of secret."""
+
+    redactions: Counter[str] = field(default_factory=Counter)
+    rejected: set[str] = field(default_factory=set)
+    secrets: Counter[str] = field(default_factory=Counter)
+
+
+class Scrubber:
+    """A policy at work. Blocking: about a millisecond a memory, twenty with names on."""
+
+    def __init__(self, policy: Policy, keys: Keys) -> None:
+        self.policy = policy
+        self._keys = keys
+        self._finder = Finder(policy)
+
+    def text(self, value: str, tenant: str, found: Found, limit: int = MAX_TEXT_BYTES) -> str:
+        """A text without what the policy names. `limit`: bytes; where what stands in for the values would
+        not fit, they are masked instead, which is never longer.
+        """
+        ours = [m.span() for m in STAND_INS.finditer(value)] if "<" in value else []
+        secrets = _outside(find_secrets(value), ours)
+        for span in secrets:
+            found.secrets[span.kind] += 1
+        spans = _outside(self._finder.find(value), [*ours, *((s.start, s.end) for s in secrets)])
+        for span in spans:
+            found.redactions[span.kind] += 1
+            if self.policy.action(span.kind) is Action.REJECT:
+                found.rejected.add(span.kind)
+        if not secrets and not spans:
+            return value
+        done = _spliced(value, [*secrets, *spans], lambda s, part: self._stand_in(s, part, tenant, s in secrets))
+        if len(done.encode()) <= max(limit, len(value.encode())):
+            return done
+        return _spliced(value, [*secrets, *spans], lambda _, part: masked(part))
+
+    def _stand_in(self, span: Span, value: str, tenant: str, secret: bool) -> str:
+        if secret:
+            return f"<SECRET:{span.kind}>"
+        return replaced(self.policy.action(span.kind), span.kind, value, tenant, self._keys.ring)
+
+    def draft(self, draft: Draft, tenant: str) -> tuple[Draft, Found]:
+        """A draft without what the policy names, and what was found in it."""
+        found = Found()
+        update = self._fields(draft, tenant, found)
+        return (draft.model_copy(update=update) if update else draft), found
+
+    def memory(self, memory: Memory, tenant: str) -> Memory:
+        """A record as it may leave: what an older policy let in is masked on the way out."""
+        update = self._fields(memory, tenant, Found())
+        return memory.model_copy(update=update) if update else memory
+
+    def refuses(self, found: Found) -> bool:
+        return bool(found.secrets) and self.policy.secrets is OnSecret.REFUSE
+
+    def _fields(self, item: Draft | Memory, tenant: str, found: Found) -> dict[str, Any]:
+        """The fields that scrubbing changes."""
+        update: dict[str, Any] = {}
+
+        def put(name: str, old: Any, new: Any) -> None:
+            if new != old:
+                update[name] = new
+
+        put("text", item.text, self.text(item.text, tenant, found))
+        for name, limit in _NAMES.items():
+            value = getattr(item, name)
+            if value is not None:
+                put(name, value, self.text(value, tenant, found, limit))
+        put("tags", item.tags, tuple(dict.fromkeys(self.text(tag, tenant, found, MAX_TAG) for tag in item.tags)))
+        put("metadata", item.metadata, self.json(item.metadata, tenant, found, MAX_METADATA_BYTES))
+        if item.data is not None:
+            put("data", item.data, self.json(item.data, tenant, found, MAX_DATA_BYTES))
+        source = {
+            name: self.text(value, tenant, found, MAX_NAME)
+            for name in ("speaker", "tool")
+            if (value := getattr(item.source, name)) is not None
+        }
+        put("source", item.source, item.source.model_copy(update=source))
+        return update
+
+    def json(self, value: Any, tenant: str, found: Found, limit: int) -> Any:
+        """Plain JSON with every string in it scrubbed, names too; masked throughout where it would not fit."""
+        done = _mapped(value, lambda text: self.text(text, tenant, found))
+        if done == value or _size(done) <= limit:
+            return done
+        return _mapped(value, lambda text: self.text(text, tenant, Found(), limit=0))
+
+
+def _outside(spans: Sequence[Span], taken: Sequence[tuple[int, int]]) -> list[Span]:
+    return [s for s in spans if not any(s.start < end and start < s.end for start, end in taken)]
+
+
+def _spliced(text: str, spans: Sequence[Span], stand_in: Callable[[Span, str], str]) -> str:
+    out, at = [], 0
+    for span in sorted(spans, key=lambda s: s.start):
+        out += [text[at : span.start], stand_in(span, text[span.start : span.end])]
+        at = span.end
+    return "".join(out) + text[at:]
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {change(name): _mapped(item, change) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(item, change) for item in value]
+    return value
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,0 +1,1 @@
+"""Credentials: keys, tokens, passwords, connection strings, in code, configuration and prose."""

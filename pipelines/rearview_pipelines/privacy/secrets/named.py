@@ -1,0 +1,75 @@
+"""Secrets that a word beside them gives away: assignments, options of commands, prose in English and Chinese."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from rearview_pipelines.privacy.secrets.placeholders import is_placeholder, looks_chosen, looks_random
+from rearview_pipelines.privacy.spans import Span
+
+_PASSWORD = r"(?:pass(?:word|wd|phrase|code)?|pwd|passwort|contrase[nñ]a|mot de passe)"
+_TOKEN = (
+    r"(?:api[ _-]?(?:key|token|secret)|access[ _-]?(?:key|token)(?:[ _-]?secret)?|auth[ _-]?token|secret(?:[ _-]?(?:access)?[ _-]?key)?"
+    r"|client[ _-]?secret|private[ _-]?(?:key|token)|signing[ _-]?(?:key|secret)|encryption[ _-]?key|refresh[ _-]?token"
+    r"|bearer[ _-]?token|session[ _-]?token|webhook[ _-]?secret|app[ _-]?secret|consumer[ _-]?secret|license[ _-]?key|token|credentials?)"
+)
+_QUOTE = r"[\"'`“”‘’「]"
+_VALUE = r"([^\s\"'`,;，。；、！”’」<>()]{5,200})"
+_QUOTED = r"[\"'`“‘「]([^\"'`”’」\n]{4,200})[\"'`”’」]"
+_EITHER = rf"(?:{_QUOTED}|{_VALUE})"
+
+_ASSIGNED_PASSWORD = re.compile(rf"(?<![A-Za-z])[\w.-]{{0,40}}?{_PASSWORD}[\w-]{{0,12}}{_QUOTE}?\s{{0,3}}(?:=>|:=|=|:|：|＝)\s{{0,3}}{_EITHER}", re.IGNORECASE)
+_ASSIGNED_TOKEN = re.compile(rf"(?<![A-Za-z])[\w.-]{{0,40}}?{_TOKEN}[\w-]{{0,12}}{_QUOTE}?\s{{0,3}}(?:=>|:=|=|:|：|＝)\s{{0,3}}{_EITHER}", re.IGNORECASE)
+_XML = re.compile(
+    rf"(?:key|name|id)=\"[\w.-]*(?:{_PASSWORD}|{_TOKEN})[\w.-]*\"\s+value=\"([^\"\n]{{4,200}})\"|<[\w:.-]*(?:{_PASSWORD}|secret|token)[\w:.-]*>([^<\n]{{4,200}})</",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(
+    rf"(?:\bsshpass\s+-p\s*|--(?:password|passwd|pass|token|api-key|secret|auth-token)[= ]|\b(?:mysql|mysqldump|mariadb)\b[^\n]{{0,60}}?\s-p(?=\S)"
+    rf"|\brequirepass\s+|\bidentified\s+by\s+|\bwith\s+password\s+|\bpassword\s+(?=')){_EITHER}",
+    re.IGNORECASE,
+)
+_CURL_USER = re.compile(rf"\bcurl\b[^\n]{{0,120}}?\s(?:-u|--user)[= ]?{_QUOTE}?[^\s:\"']{{1,80}}:([^\s\"']{{4,120}})", re.IGNORECASE)
+_CONNECTION = re.compile(r"(?:;|\b)(?:password|pwd)\s?=\s?([^;\"'\s]{4,120})(?:;|$|\")", re.IGNORECASE)
+_FOR = r"\s+(?:for|of|to|on|at|für|de|del|pour)\s+[\w.@/-]+(?:\s+[\w.@/-]+){0,5}?"
+_IS = r"(?:\s+(?:is|was|are|ist|lautet|es|est|è)(?:\s+now)?\s+|\s*(?:[:=]|->|→|=>)\s*|\s+(?:was |has been )?(?:changed|set|reset|updated|rotated) to\s+)"
+_SAID = re.compile(rf"\b{_PASSWORD}\b(?:{_FOR})?{_IS}{_EITHER}", re.IGNORECASE)
+_BESIDE = re.compile(rf"\b(?:{_PASSWORD}|credentials?)\b[ ,]\s*{_EITHER}", re.IGNORECASE)
+_PHRASE = re.compile(rf"\bpass ?phrase\b(?:{_FOR})?{_IS}{_QUOTED}", re.IGNORECASE)
+_PIN = re.compile(rf"\bPIN(?: code)?(?:{_FOR})?{_IS}(\d{{4,8}})(?!\d|[.:/-]\d)", re.IGNORECASE)
+_SAID_TOKEN = re.compile(rf"\b{_TOKEN}\b(?:(?:{_FOR})?{_IS}|\s+){_EITHER}", re.IGNORECASE)
+_CHINESE_PIN = re.compile(r"(?:密\s?码|口\s?令)(?:现在|已经?)?(?:改|换|设)?(?:成了?|为|是|就是|：|:)\s*(\d{4,12})(?![\dA-Za-z年月日位次天个分秒小.-])")
+_CHINESE = re.compile(
+    rf"(?:密\s?码|口\s?令|密\s?钥|私\s?钥|令\s?牌|凭\s?证|访问密钥|密碼|口令码|授权码|暗号)(?:现在|已经?|目前)?(?:改|换|设|设置|更新|重置)?(?:成了?|为|是|就是|：|:|=|＝|→|叫|\s)*\s*"
+    r"[\"'`“‘「]?([\x21\x23-\x26\x28-\x2b\x2d-\x3a\x3c-\x7e]{4,200})",
+)
+
+
+def find(text: str) -> Iterator[Span]:
+    yield from _valued(_ASSIGNED_PASSWORD, text, "password", looks_chosen)
+    yield from _valued(_ASSIGNED_TOKEN, text, "named_token", looks_random)
+    yield from _valued(_XML, text, "password", looks_chosen)
+    yield from _valued(_OPTION, text, "password", looks_chosen)
+    yield from _valued(_CURL_USER, text, "password", looks_chosen)
+    yield from _valued(_CONNECTION, text, "connection_string", looks_chosen)
+    yield from _valued(_SAID, text, "password", looks_chosen)
+    yield from _valued(_BESIDE, text, "password", looks_chosen)
+    yield from _valued(_PHRASE, text, "password", lambda value: len(value) >= 8 and not is_placeholder(value))
+    yield from _valued(_PIN, text, "pin", _is_said)
+    yield from _valued(_CHINESE_PIN, text, "pin", _is_said)
+    yield from _valued(_SAID_TOKEN, text, "named_token", looks_random)
+    yield from _valued(_CHINESE, text, "password", looks_chosen)
+
+
+def _is_said(_: str) -> bool:
+    """What is called a PIN and has its form is one."""
+    return True
+
+
+def _valued(pattern: re.Pattern[str], text: str, kind: str, holds: Callable[[str], bool]) -> Iterator[Span]:
+    for match in pattern.finditer(text):
+        group = next((g for g in range(1, pattern.groups + 1) if match[g] is not None), 0)
+        start, end = match.span(group)
+        while end > start and text[end - 1] in ".,:)]}":
+            end -= 1
+        if holds(text[start:end]):
+            yield Span(start, end, kind)

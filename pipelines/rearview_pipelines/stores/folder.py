@@ -1,0 +1,82 @@
+"""The object store of a laptop: a folder. The same contract as S3, tested by the same tests."""
+
+import asyncio
+import os
+import re
+import secrets
+from pathlib import Path
+
+from rearview_pipelines.errors import Unavailable
+from rearview_pipelines.ports import AlreadyThere
+
+_SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+class FolderStore:
+    """`ObjectStore` below `root`, which is made on the first write."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
+        await asyncio.to_thread(self._put, self._path(key), data, new)
+
+    async def get(self, key: str) -> bytes | None:
+        path = self._path(key)
+        if not path.exists():  # asked before every recall: a look costs less than a thread
+            return None
+        return await asyncio.to_thread(_read, path)
+
+    async def list(self, prefix: str) -> list[str]:
+        return await asyncio.to_thread(self._list, self._path(prefix.rstrip("/")))
+
+    async def delete(self, key: str) -> None:
+        path = self._path(key)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise Unavailable(f"the object store did not delete: {error.strerror}") from error
+
+    def _path(self, key: str) -> Path:
+        segments = key.split("/")
+        if not all(_SEGMENT.fullmatch(segment) for segment in segments):
+            raise ValueError(f"not a key: {key!r}")
+        return self._root.joinpath(*segments)
+
+    def _put(self, path: Path, data: bytes, new: bool) -> None:
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if new:
+                os.link(temporary, path)  # fails if the name is taken, and is one step where it is not
+            else:
+                temporary.replace(path)
+        except FileExistsError as error:
+            raise AlreadyThere(path.name) from error
+        except OSError as error:
+            raise Unavailable(f"the object store did not write: {error.strerror}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _list(self, folder: Path) -> list[str]:
+        if not folder.is_dir():
+            return []
+        try:
+            found = [p for p in folder.rglob("*") if p.is_file() and not p.name.endswith(".tmp")]
+        except OSError as error:
+            raise Unavailable(f"the object store did not list: {error.strerror}") from error
+        return sorted(p.relative_to(self._root).as_posix() for p in found)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unavailable(f"the object store did not read: {error.strerror}") from error

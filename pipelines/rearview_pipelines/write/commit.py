@@ -1,0 +1,113 @@
+"""The last stages: one upsert, one batch of the ledger, and only then the receipts.
+
+If the ledger cannot be written, the rows are taken back and the caller is told to retry: nothing is
+acknowledged that is not recorded.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from rearview_pipelines.errors import RearviewError
+from rearview_pipelines.ledger.events import Event, Op, event_of
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Part
+from rearview_pipelines.receipts import Receipt, Status
+from rearview_pipelines.write.embed import sound_parts
+from rearview_pipelines.write.item import Item, Tools, Work
+from rearview_pipelines.write.signing import digest_of_parts, sign
+
+log = logging.getLogger(__name__)
+Row = tuple[Memory, Sequence[Part]]
+
+
+async def store(work: Work, tools: Tools) -> None:
+    """Store and record the batch, then settle its receipts."""
+    fresh = [item for item in work.open if item.memory is not None]
+    rows: list[Row] = []
+    events: list[Event] = []
+    before: list[Row] = []
+    for change in work.others.values():
+        parts = await sound_parts(change.before, tools)
+        after = sign(change.after.model_copy(update={"derived": digest_of_parts(parts)}), tools.keys.ring)
+        rows.append((after, parts))
+        events.append(event_of(change.op, after))
+        before.append((change.before, parts))
+    for item in fresh:
+        assert item.memory is not None
+        if item.previous is not None:
+            parts = (await tools.index.parts(item.tenant, [item.id])).get(item.id, ())
+            before.append((item.previous, parts))
+        rows.append((item.memory, item.parts))
+        events.append(event_of(_op(item), item.memory))
+    if rows:
+        await persist(rows, events, before, tools)
+    for item in fresh:
+        if item.previous is not None:  # it may have been cut into more parts before
+            await tools.index.drop_parts(item.tenant, item.id, len(item.parts))
+    settle(work, tools)
+
+
+def _op(item: Item) -> Op:
+    if item.suspected:
+        return Op.QUARANTINE
+    return Op.UPDATE if item.previous is not None else Op.WRITE
+
+
+async def persist(rows: Sequence[Row], events: Sequence[Event], before: Sequence[Row], tools: Tools) -> None:
+    """Rows into the index, events into the ledger; or neither."""
+    await tools.ledger.intend(events)
+    await tools.index.upsert(rows)
+    try:
+        await tools.ledger.append(events)
+    except RearviewError:
+        log.error("the ledger was not written: %d rows are taken back", len(rows))
+        await _take_back(rows, before, tools)
+        raise
+
+
+async def _take_back(rows: Sequence[Row], before: Sequence[Row], tools: Tools) -> None:
+    """Put things as they were. What cannot be is found by `recover` before the next write."""
+    had = {(memory.tenant, memory.id) for memory, _ in before}
+    for memory, _ in rows:
+        if (memory.tenant, memory.id) not in had:
+            await tools.index.remove(memory.tenant, [memory.id])
+    if before:
+        await tools.index.upsert(before)
+    await tools.ledger.settle()
+
+
+async def recover(tools: Tools) -> None:
+    """Adopt signed rows that a crash, or a failure to take them back, left unrecorded."""
+    found: list[Event] = []
+    for event in await tools.ledger.undone():
+        memory = (await tools.index.get(event.tenant, [event.id])).get(event.id)
+        if memory is not None and event_of(event.op, memory).digest == event.digest:
+            found.append(Event(Op.ADOPT, event.tenant, event.id, event.version, event.state, event.digest))
+    if found:
+        log.warning("%d stored memories were not in the ledger yet: adopted", len(found))
+        await tools.ledger.append(found)
+    else:
+        await tools.ledger.settle()
+
+
+_STATUS = {State.PENDING: Status.PENDING, State.QUARANTINED: Status.QUARANTINED}
+
+
+def settle(work: Work, tools: Tools) -> None:
+    """Receipts of what was stored; every receipt says after which moment a recall sees it."""
+    after = f"{int(tools.clock.now().timestamp() * 1000)}"
+    for item in work.items:
+        if item.receipt is None and item.memory is not None:
+            gone = tuple(m.id for m in item.supersedes)
+            reasons = [*item.suspected, *(("supersedes",) if gone else ()), *item.reasons]
+            item.receipt = Receipt(
+                id=item.id,
+                status=_STATUS.get(item.memory.state, Status.STORED),
+                reasons=tuple(dict.fromkeys(reasons)),
+                redactions=item.redactions,
+                version=item.memory.version,
+                supersedes=gone,
+                related=tuple(item.related),
+            )
+        if item.receipt is not None and item.receipt.id is not None:
+            item.receipt = item.receipt.model_copy(update={"after": after})

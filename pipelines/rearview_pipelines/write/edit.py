@@ -1,0 +1,94 @@
+"""Changing a memory in hand: whose it is, what the change makes of it, which stages it goes through."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rearview_pipelines.errors import Conflict, Forbidden, NotFound
+from rearview_pipelines.ledger.events import Op
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.write.admit import admit
+from rearview_pipelines.write.commit import store
+from rearview_pipelines.write.edits import merged
+from rearview_pipelines.write.embed import context_of, draft_of, embed, sound_parts
+from rearview_pipelines.write.identity import is_memory_id
+from rearview_pipelines.write.item import Item, Stage, Tools, Work
+from rearview_pipelines.write.known import identify, is_sound, known
+from rearview_pipelines.write.quota import within_quota
+from rearview_pipelines.write.records import sign_records, superseded
+from rearview_pipelines.write.screen import screen
+
+
+async def prepared(
+    principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None, tools: Tools
+) -> tuple[Work, Callable[[Item], tuple[Stage, ...]]]:
+    """The edit as an item, and the stages for it once it is scrubbed. Raises NotFound, Forbidden, Conflict."""
+    [old] = await own(principal, [id_], tools)
+    require_sound(old, tools)
+    if old.state is State.SUPERSEDED:
+        raise Conflict(f"this memory was superseded by {old.superseded_by}; change that one")
+    if if_match is not None and if_match != old.version:
+        raise Conflict(f"the memory is at version {old.version}, not {if_match}; read it again")
+    [item] = admit(principal, [merged(old, changes)])
+    item.agent, item.trust, item.edits = item.agent or old.agent, old.trust, True
+    item.previous, item.suspected = old, old.suspected if old.state is State.QUARANTINED else ()
+    return Work([item]), _stages
+
+
+def _stages(item: Item) -> tuple[Stage, ...]:
+    if item.supersedes:
+        return (known, embed, screen, within_quota, sign_records, store)
+    return (embed, sign_records, store)
+
+
+async def settle_identity(work: Work, changes: Mapping[str, Any], tools: Tools) -> None:
+    """In place if the memory is still itself; else the old one is superseded by what the edit makes."""
+    [item] = work.items
+    old = item.previous
+    assert old is not None
+    await identify(work, tools)
+    if item.id == old.id or _same_thing(item, old):
+        item.id = old.id
+        same_words = context_of(item.draft) == context_of(draft_of(old)) and item.draft.text == old.text
+        if same_words:
+            item.parts = await sound_parts(old, tools)
+        item.contradicts = old.state is State.PENDING and any(r.relation == "contradicts" for r in old.related)
+        item.related = list(old.related)
+        return
+    item.previous = None
+    item.supersedes = [old]
+    work.change(Op.SUPERSEDE, old, superseded(old, item, tools.clock.now()))
+
+
+def _same_thing(item: Item, old: Memory) -> bool:
+    """Whether nothing that makes a memory itself changed: one revived from history has another id than its words."""
+    new, held = item.draft, draft_of(old)
+    parts = ("text", "key", "namespace", "visibility", "session", "ref", "occurred_at", "source")
+    same = all(getattr(new, p) == getattr(held, p) for p in parts)
+    return same and (item.agent, item.user, new.settled_layer) == (old.agent, old.user, old.layer)
+
+
+def require_sound(memory: Memory, tools: Tools) -> None:
+    if not is_sound(memory, tools):
+        raise Conflict("this memory is not as it was signed and recorded: it can be forgotten, not changed")
+
+
+async def own(principal: Principal, ids: Sequence[str], tools: Tools, *, unfinished: bool = False) -> list[Memory]:
+    """Memories that the principal may change. `unfinished`: tombstones that still have parts, too."""
+    found = await tools.index.get(principal.tenant, [id_ for id_ in ids if is_memory_id(id_)])
+    memories = []
+    for id_ in ids:
+        memory = found.get(id_)
+        if memory is None or not principal.sees(memory):
+            raise NotFound()
+        if memory.state is State.FORGOTTEN and not (unfinished and await _has_parts(memory, tools)):
+            raise NotFound()
+        if not principal.may_change(memory):
+            raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
+        memories.append(memory)
+    return memories
+
+
+async def _has_parts(memory: Memory, tools: Tools) -> bool:
+    parts = await tools.index.parts(memory.tenant, [memory.id])
+    return any(part.number > 0 for part in parts.get(memory.id, ()))

@@ -1,0 +1,59 @@
+"""Tombstones, and signing anew: changes to records that no draft is behind."""
+
+from collections.abc import Sequence
+
+from rearview_pipelines.ledger.events import Op, event_of
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.write.commit import persist
+from rearview_pipelines.write.embed import sound_parts
+from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.signing import digest, sign
+
+
+async def forget(memories: Sequence[Memory], tools: Tools) -> None:
+    """Replace memories by empty, signed tombstones; the record first, then its further parts."""
+    now = tools.clock.now()
+    tombstones = [
+        Memory(
+            id=m.id,
+            version=_next(m, tools),
+            tenant=m.tenant,
+            agent=m.agent,
+            user=m.user,
+            visibility=m.visibility,
+            text="",
+            layer=m.layer,
+            state=State.FORGOTTEN,
+            created_at=m.created_at,
+            updated_at=now,
+        )
+        for m in memories
+    ]
+    before = [(m, (await tools.index.parts(m.tenant, [m.id])).get(m.id, ())) for m in memories]
+    # The record first: from here on nothing of it is served, whatever happens to its parts.
+    rows = [(sign(t, tools.keys.ring), ()) for t in tombstones]
+    await persist(rows, [event_of(Op.FORGET, t) for t in tombstones], before, tools)
+    for tombstone in tombstones:
+        await tools.index.drop_parts(tombstone.tenant, tombstone.id, 1)
+
+
+def _next(memory: Memory, tools: Tools) -> int:
+    recorded = tools.ledger.head.get(memory.tenant, memory.id)
+    return max(memory.version, recorded.version if recorded else 0) + 1
+
+
+async def resign(tenant: str, ids: Sequence[str], tools: Tools) -> int:
+    """Sign with the active key what the ledger says is the recorded version. Its digest stays, so no event is made."""
+    found = await tools.index.get(tenant, ids)
+    rows = []
+    for memory in found.values():
+        recorded = tools.ledger.head.get(tenant, memory.id)
+        old = memory.signature is None or memory.signature.kid != tools.keys.ring.active
+        if old and recorded is not None and (recorded.version, recorded.digest) == (memory.version, digest(memory)):
+            parts = () if memory.state is State.FORGOTTEN else await sound_parts(memory, tools)
+            rows.append((sign(memory, tools.keys.ring), parts))
+    if rows:
+        await tools.index.upsert(rows)
+    return len(rows)
+
+

@@ -1,0 +1,112 @@
+"""What is there already: the id of each memory, and whether writing it again would change nothing."""
+
+from datetime import datetime
+
+from rearview_pipelines.ledger.events import Op
+from rearview_pipelines.memory import Draft, Kind, Memory, SourceKind, State
+from rearview_pipelines.receipts import Receipt, Status
+from rearview_pipelines.write.identity import memory_id
+from rearview_pipelines.write.item import Item, Tools, Work
+from rearview_pipelines.write.signing import verified_digest
+from rearview_pipelines.write.support import confirmed, mark_of
+
+
+async def identify(work: Work, tools: Tools) -> None:
+    for item in work.open:
+        item.id = _identity(item, tools, 0)
+        item.mark = mark_of(tools.keys.ring.identity, item.author, item.draft.session)
+
+
+def _identity(item: Item, tools: Tools, generation: int) -> str:
+    return memory_id(
+        tools.keys.ring.identity,
+        tenant=item.tenant,
+        agent=item.agent,
+        user=item.user,
+        draft=item.draft,
+        generation=generation,
+    )
+
+
+async def known(work: Work, tools: Tools) -> None:
+    """Answer what is there already; what was forgotten, ended or superseded may be written anew."""
+    now = tools.clock.now()
+    items = work.open
+    for tenant in {item.tenant for item in items}:
+        looking = [item for item in items if item.tenant == tenant]
+        for item in looking:
+            item.id = _identity(item, tools, 0)
+        generation = 0
+        while looking:
+            found = await tools.index.get(tenant, sorted({item.id for item in looking}))
+            for item in looking:
+                item.previous = found.get(item.id)
+            # Held true again after it was superseded: a new memory beside the one in the history.
+            looking = [i for i in looking if i.previous is not None and i.previous.state is State.SUPERSEDED]
+            generation += 1
+            for item in looking:
+                item.id = _identity(item, tools, generation)
+    first: dict[tuple[str, str], Item] = {}
+    for item in items:
+        same = first.setdefault((item.tenant, item.id), item)
+        held = item.previous
+        if held is not None and _answers(held, item, now) and is_sound(held, tools):
+            item.receipt = _duplicate(work, item, held, tools)
+        elif same is not item:
+            item.receipt = Receipt(
+                id=item.id,
+                status=Status.DUPLICATE,
+                reasons=("duplicate",),
+                version=next_version(same, tools),
+                redactions=item.redactions,
+            )
+
+
+def is_sound(memory: Memory, tools: Tools) -> bool:
+    """Whether a row is as it was signed and as it was last recorded."""
+    digest = verified_digest(memory, tools.keys.ring)
+    return digest is not None and tools.ledger.head.judge(memory, digest) is None
+
+
+def next_version(item: Item, tools: Tools) -> int:
+    """One after whatever was ever recorded of this id, so that an older row never looks newer."""
+    recorded = tools.ledger.head.get(item.tenant, item.id)
+    held = item.previous.version if item.previous else 0
+    return max(held, recorded.version if recorded else 0) + 1
+
+
+def _answers(held: Memory, item: Item, now: datetime) -> bool:
+    """Whether writing the item again would change nothing."""
+    waits_no_more = held.state is State.PENDING and not waits(item.draft) and waits_for_outcome(held)
+    return stands(held, now) and not waits_no_more
+
+
+def stands(memory: Memory, now: datetime) -> bool:
+    ends = [t for t in (memory.valid_to, memory.expires_at) if t is not None]
+    ended = any(t <= now for t in ends)
+    return memory.state not in (State.FORGOTTEN, State.SUPERSEDED) and not ended
+
+
+def waits(draft: Draft) -> bool:
+    """An action is pending until its outcome is known."""
+    return draft.kind is Kind.ACTION and draft.outcome is None
+
+
+def waits_for_outcome(memory: Memory) -> bool:
+    return memory.kind is Kind.ACTION and memory.outcome is None
+
+
+def _duplicate(work: Work, item: Item, held: Memory, tools: Tools) -> Receipt:
+    held = work.now(held)
+    if item.draft.source.kind is not SourceKind.TURN:  # a turn is a record: said twice is not true twice
+        stronger = confirmed(held, item, tools)
+        if stronger is not None:
+            work.change(Op.CONFIRM, held, stronger)
+            held = stronger
+    return Receipt(
+        id=item.id,
+        status=Status.DUPLICATE,
+        reasons=("duplicate",),
+        version=held.version,
+        redactions=item.redactions,
+    )

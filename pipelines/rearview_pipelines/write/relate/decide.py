@@ -1,0 +1,28 @@
+"""The one question: what is a new statement to an old one? Pure."""
+
+from enum import StrEnum
+
+from rearview_pipelines.write.relate.changes import ends
+from rearview_pipelines.write.relate.compare import contradicts, is_same
+from rearview_pipelines.write.relate.words import Statement
+
+
+class Relation(StrEnum):
+    DUPLICATE = "duplicate"
+    SUPERSEDES = "supersedes"
+    CONTRADICTION = "contradiction"
+    NONE = "none"
+
+
+def relation(new: str, old: str, new_key: str | None = None, old_key: str | None = None) -> Relation:
+    """What `new` is to `old`, both in one scope. The same key supersedes; another key is another thing."""
+    a, b = Statement(new), Statement(old)
+    if is_same(a, b) and new_key == old_key:
+        return Relation.DUPLICATE
+    if new_key is not None and new_key == old_key:
+        return Relation.SUPERSEDES
+    if new_key is not None and old_key is not None:
+        return Relation.NONE
+    if ends(a, b):
+        return Relation.SUPERSEDES
+    return Relation.CONTRADICTION if contradicts(b, a) else Relation.NONE

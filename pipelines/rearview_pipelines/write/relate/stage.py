@@ -1,0 +1,162 @@
+"""Relate a batch to what is known: confirm, supersede, or set aside as contradicting. Facts only.
+
+Candidates are few: the nearest by vector, the best by keyword, the same key. What decides is
+`relate.decide`. Items of one batch are related to each other in their order.
+"""
+
+from collections.abc import Sequence
+
+from rearview_pipelines.ledger.events import Op
+from rearview_pipelines.memory import Memory, Related, SourceKind, State
+from rearview_pipelines.ports import Condition
+from rearview_pipelines.receipts import Receipt, Status
+from rearview_pipelines.text.analyse import terms_of
+from rearview_pipelines.write.item import Item, Tools, Work
+from rearview_pipelines.write.known import is_sound, stands, waits
+from rearview_pipelines.write.records import superseded
+from rearview_pipelines.write.relate.decide import Relation, relation
+from rearview_pipelines.write.scopes import in_scope, same_author, scope_of_item
+from rearview_pipelines.write.support import confirmed
+
+CANDIDATES = 6
+"""Memories looked at a route."""
+MAX_TERMS = 24
+LONGEST = 600
+"""Characters of a text that is still one statement; a longer one is a document, which is only itself."""
+
+
+async def relate(work: Work, tools: Tools) -> None:
+    earlier: list[Item] = []
+    for item in work.open:
+        if _relates(item):
+            _relate_to_batch(item, earlier)
+            if item.receipt is None:
+                await _relate_to_known(work, item, tools)
+            if item.receipt is None:
+                earlier.append(item)
+
+
+def _relates(item: Item) -> bool:
+    return item.draft.source.kind is not SourceKind.TURN and not item.suspected
+
+
+async def _relate_to_known(work: Work, item: Item, tools: Tools) -> None:
+    now = tools.clock.now()
+    for memory in await _candidates(item, tools):
+        held = work.now(memory)
+        gone = {m.id for m in item.supersedes}
+        if held.id in gone or held.id == item.id or not in_scope(held, item) or not stands(held, now):
+            continue
+        if not is_sound(memory, tools):
+            continue
+        what = _relation(item, held)
+        if what is Relation.DUPLICATE:
+            _confirm(work, item, memory, tools)
+            return
+        if what is Relation.SUPERSEDES and same_author(held, item) and not _is_older(item, held):
+            item.supersedes.append(held)
+            work.change(Op.SUPERSEDE, memory, superseded(held, item, now))
+        elif what is Relation.CONTRADICTION and held.state is State.ACTIVE and not item.edits:
+            _link(work, item, memory, tools)
+
+
+def _relation(item: Item, held: Memory) -> Relation:
+    draft = item.draft
+    by_key = draft.key is not None and draft.key == held.key
+    if not by_key and (len(draft.text) > LONGEST or len(held.text) > LONGEST):
+        return Relation.NONE
+    if draft.settled_layer is not held.layer or waits(draft):
+        return Relation.SUPERSEDES if by_key else Relation.NONE
+    return relation(draft.text, held.text, draft.key, held.key)
+
+
+def _is_older(item: Item, held: Memory) -> bool:
+    """A fact of an earlier time that is told late ends nothing that began after it."""
+    mine = item.draft.valid_from or item.draft.occurred_at
+    theirs = held.valid_from or held.occurred_at
+    return mine is not None and theirs is not None and mine < theirs
+
+
+async def _candidates(item: Item, tools: Tools) -> list[Memory]:
+    where = scope_of_item(item)
+    ids: dict[str, None] = {}
+    if item.draft.key is not None:
+        same_key = where.also(Condition("memory_key", "eq", item.draft.key))
+        ids.update(dict.fromkeys(id_ for _, id_ in await tools.index.page(item.tenant, same_key, None, CANDIDATES)))
+    if len(item.draft.text) <= LONGEST:
+        terms = list(dict.fromkeys(terms_of(item.draft.text)))[:MAX_TERMS]
+        by_word = await tools.index.keyword(item.tenant, where, terms, CANDIDATES, fresh=True)
+        ids.update(dict.fromkeys(match.id for match in by_word))
+        by_sense = await tools.index.dense(item.tenant, where, item.parts[0].vector, CANDIDATES, fresh=True)
+        ids.update(dict.fromkeys(match.id for match in by_sense))
+    found = await tools.index.get(item.tenant, list(ids))
+    return [found[id_] for id_ in ids if id_ in found]
+
+
+def _confirm(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
+    """The first stays, one source stronger if this one is independent; nothing is added."""
+    held = work.now(memory)
+    stronger = confirmed(held, item, tools)
+    if stronger is not None:
+        work.change(Op.CONFIRM, memory, stronger)
+        held = stronger
+    item.receipt = Receipt(
+        id=held.id,
+        status=Status.DUPLICATE,
+        reasons=("near_duplicate",),
+        version=held.version,
+        redactions=item.redactions,
+    )
+
+
+def _link(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
+    """Both stay: the new one waits for somebody to decide, the old one says that it is disputed."""
+    held = work.now(memory)
+    item.contradicts = True
+    item.related.append(Related(id=held.id, relation="contradicts"))
+    item.reasons.append("contradiction")
+    linked = held.model_copy(
+        update={
+            "related": (*held.related, Related(id=item.id, relation="contradicts")),
+            "version": held.version + 1,
+            "updated_at": tools.clock.now(),
+        }
+    )
+    work.change(Op.LINK, memory, linked)
+
+
+def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
+    """What stands earlier in the same request is known by then."""
+    for other in earlier:
+        if not _same_scope(other, item):
+            continue
+        draft = other.draft
+        by_key = item.draft.key is not None and item.draft.key == draft.key
+        if not by_key and max(len(item.draft.text), len(draft.text)) > LONGEST:
+            continue
+        what = relation(item.draft.text, draft.text, item.draft.key, draft.key)
+        if what is Relation.DUPLICATE and draft.settled_layer is item.draft.settled_layer:
+            item.receipt = Receipt(
+                id=other.id, status=Status.DUPLICATE, reasons=("near_duplicate",), redactions=item.redactions
+            )
+            return
+        if what is Relation.SUPERSEDES:
+            other.ended_by = item
+            item.related.append(Related(id=other.id, relation="supersedes"))
+            item.reasons.append("supersedes")
+        elif what is Relation.CONTRADICTION and other.ended_by is None:
+            item.contradicts = True
+            item.related.append(Related(id=other.id, relation="contradicts"))
+            other.related.append(Related(id=item.id, relation="contradicts"))
+            item.reasons.append("contradiction")
+
+
+def _same_scope(a: Item, b: Item) -> bool:
+    return (a.tenant, a.agent, a.user, a.draft.namespace, a.draft.visibility) == (
+        b.tenant,
+        b.agent,
+        b.user,
+        b.draft.namespace,
+        b.draft.visibility,
+    )
+

@@ -1,0 +1,44 @@
+"""From signs and the classifier to a verdict: how likely a text is an attack on the memory. Pure."""
+
+from dataclasses import dataclass
+
+from rearview_pipelines.write.screening.classifier import probability
+from rearview_pipelines.write.screening.decode import readings
+from rearview_pipelines.write.screening.signals import SIGNALS
+
+THRESHOLD = 0.7
+"""From this score on a memory is quarantined: one strong sign, two of middle weight, or a sure classifier."""
+SURE = 0.8
+"""The classifier's probability that counts as THRESHOLD; cross-validated: one harmless text in a hundred has it."""
+DOUBTED = 0.25
+"""Below this probability the classifier holds a text for harmless; then one sign alone is not enough."""
+DOUBTED_WEIGHT = 0.75
+MAX_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`score` from 0 to 1; `kinds` of signs found, the weightiest first."""
+
+    score: float
+    kinds: tuple[str, ...] = ()
+
+
+def judge(text: str) -> Verdict:
+    """The worst of a text's readings. Signs add up as independent witnesses: 1 - Π(1 - weight)."""
+    verdict = max((_judge(reading[:MAX_CHARACTERS]) for reading in readings(text)), key=lambda v: v.score)
+    return verdict
+
+
+def _judge(text: str) -> Verdict:
+    found: dict[str, float] = {}
+    for signal in SIGNALS:
+        weight = signal.found(text)
+        if weight:
+            found[signal.kind] = max(found.get(signal.kind, 0.0), weight)
+    sure = probability(text)
+    doubt = 1 - THRESHOLD * min(sure / SURE, 1.0) ** 2 if found or sure >= SURE else 1.0
+    for weight in found.values():
+        doubt *= 1 - weight * (DOUBTED_WEIGHT if sure < DOUBTED else 1.0)
+    kinds = sorted(found, key=lambda k: (-found[k], k)) or (["classifier"] if sure >= SURE else [])
+    return Verdict(round(1 - doubt, 3), tuple(kinds))
