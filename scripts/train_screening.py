@@ -71,11 +71,11 @@ def main() -> None:
             model = fit(vstack([x_own, x_also[rest]]), np.concatenate([y_own, y_also[rest]]), weight)
             p[part] = model.predict_proba(x_also[part])[:, 1]
         report("also, cross-validated", p, y_also)
-    
+
     weight = np.concatenate([np.ones(len(own)), ALSO_WEIGHT * np.ones(len(also))])
     model = fit(vstack([x_own, x_also]) if len(also) else x_own, np.concatenate([y_own, y_also]), weight)
     report("held", model.predict_proba(x_held)[:, 1], y_held)
-
+    np.savez_compressed(
         WEIGHTS,
         weights=model.coef_[0].astype(np.float16),
         frequencies=frequencies.astype(np.float16),

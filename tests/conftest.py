@@ -20,8 +20,8 @@ from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
-from rearview_pipelines.write.keys import KeyRing, load_or_create
 from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.keys import KeyRing, load_or_create
 from rearview_pipelines.write.writer import Writer
 from rearview_serve.milvus_process import MilvusProcess, free_port
 from rearview_serve.settings import Settings

@@ -43,6 +43,11 @@ def _text(value: str) -> str:
     return value
 
 
+def turn_text(value: str) -> str:
+    """A turn's words: any, within the size of a memory's text."""
+    return _text(value) if value.strip() else ""
+
+
 def _name(value: str) -> str:
     if not value.strip():
         raise _fail("blank", "is empty or only white space")

@@ -7,7 +7,7 @@ and `models`, and, where the part lives in another process, in Serve's adapters.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,16 @@ class Part:
     end: int
     terms: str
     vector: Vector
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A memory as it stands in the store, unchecked: record, parts in order, the columns of each of its rows."""
+
+    id: str
+    memory: Memory
+    parts: tuple[Part, ...]
+    columns: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ class ObjectStore(Protocol):
 
     async def get(self, key: str) -> bytes | None: ...
 
-    async def list(self, prefix: str) -> list[str]:
+    async def keys(self, prefix: str) -> list[str]:
         """Keys below a prefix that ends in a slash, in order."""
         ...
 
@@ -190,6 +200,10 @@ class MemoryIndex(Protocol):
 
     async def counts(self, tenant: str) -> Mapping[str, int]:
         """Memories by state."""
+        ...
+
+    async def inspect(self, tenant: str, ids: Sequence[str] | None = None) -> list[Inspected]:
+        """Memories as they stand in the store itself, past every cache: all of a tenant, or these."""
         ...
 
     async def ping(self) -> None: ...

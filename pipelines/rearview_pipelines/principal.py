@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rearview_pipelines.errors import Forbidden
+from rearview_pipelines.errors import Forbidden, NotFound
 from rearview_pipelines.memory import Memory, Visibility
 
 
@@ -77,3 +77,11 @@ class Principal:
             return True
         own_agent = self.agent is None or memory.agent == self.agent
         return own_agent and (self.user is None or memory.user == self.user)
+
+    def changeable(self, memory: Memory | None) -> Memory:
+        """The memory, if this principal may change it. Raises NotFound or Forbidden: the one place that decides."""
+        if memory is None or not self.sees(memory):
+            raise NotFound()
+        if not self.may_change(memory):
+            raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
+        return memory

@@ -8,7 +8,20 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from rearview_pipelines.errors import FieldError, InvalidInput
-from rearview_pipelines.fields import Instant, Key, Metadata, Name, Namespace, Ratio, Tag, Text
+from rearview_pipelines.fields import (
+    SAFE_INTEGER,
+    Data,
+    Instant,
+    Key,
+    Metadata,
+    Name,
+    Namespace,
+    Ratio,
+    Tag,
+    Text,
+    storable,
+    turn_text,
+)
 from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, State
 
 MAX_BATCH = 256
@@ -63,11 +76,58 @@ class Filters(BaseModel):
     state: OneOrMany[State] | None = Field(None, description="Admins only.")
 
 
+def _tool_call(value: dict[str, Any]) -> dict[str, Any]:
+    unknown = set(value) - {"name", "arguments", "result", "ok"}
+    if unknown or not isinstance(value.get("name"), str) or not value["name"].strip():
+        raise PydanticCustomError("tool_call", "{reason}", {"reason": "is not a tool call"})
+    return value
+
+
+ToolCall = Annotated[Data, AfterValidator(_tool_call)]
+"""`name`, and if they are known `arguments`, `result`, `ok`; at most 16 KiB of JSON."""
+
+
 class WriteRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     memories: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MAX_BATCH)]
     timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
+
+
+class Turn(BaseModel):
+    """One thing that was said or done. A turn without text holds tool calls."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["user", "assistant", "tool", "system"] = "user"
+    speaker: Name | None = None
+    text: Annotated[str, Field(strict=True), AfterValidator(storable), AfterValidator(turn_text)] = ""
+    occurred_at: Instant | None = None
+    ref: Name | None = None
+    tool_calls: Annotated[tuple[ToolCall, ...], Field(max_length=64)] = ()
+
+
+class ObserveRequest(BaseModel):
+    """Turns of a session, in order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    session: Name
+    task: Name | None = None
+    task_type: Name | None = None
+    agent: Name | None = Field(None, description="Only where the credential leaves it open.")
+    user: Name | None = Field(None, description="Only where the credential leaves it open.")
+    timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
+    turns: Annotated[tuple[Turn, ...], Field(min_length=1, max_length=MAX_BATCH)]
+    wait: Annotated[bool, Field(strict=True)] = Field(True, description="false: answer 202 and work after the reply.")
+
+
+class TranscriptRequest(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    session: Name
+    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST)] = 100
+    cursor: Annotated[int, Field(strict=True, ge=0, le=SAFE_INTEGER)] = 0
 
 
 Query = Annotated[Text, Field(description="1 to 16,384 bytes; never read as query syntax.")]
@@ -92,6 +152,10 @@ class RecallRequest(BaseModel):
     deadline_ms: Annotated[int, Field(strict=True, ge=1, le=MAX_DEADLINE_MS)] = 3000
     after: Annotated[str, Field(strict=True, max_length=64)] | None = None
     explain: Annotated[bool, Field(strict=True)] = False
+    session: Name | None = Field(None, description="The session that asks: what it is handed is no second source.")
+    reveal: Annotated[bool, Field(strict=True)] = Field(
+        False, description="Decrypt what scrubbing encrypted; needs the right `reveal`."
+    )
 
 
 class ListRequest(BaseModel):
@@ -143,7 +207,7 @@ def _invalid(error: ValidationError, model: type[BaseModel], prefix: str) -> Inv
     return InvalidInput(detail + more, errors)
 
 
-_NESTED: dict[str, type[BaseModel]] = {"memories": Draft, "source": Source, "filters": Filters}
+_NESTED: dict[str, type[BaseModel]] = {"memories": Draft, "source": Source, "filters": Filters, "turns": Turn}
 
 
 def _owner(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
@@ -191,6 +255,7 @@ _REMEDIES = {
     "json_number": "send it as a string",
     "json_depth": "flatten it",
     "json_value": "send plain JSON",
+    "tool_call": "send an object with name, and if you have them arguments, result, ok",
     "too_long": "send at most {max_length}",
     "too_short": "send at least {min_length}",
     "greater_than_equal": "send at least {ge}",

@@ -1,28 +1,53 @@
-"""The one entry: what Serve, the command line and stdio MCP call. Holds no state of its own."""
+"""The domain in one place: what REST, MCP and the command line call. Composition is the caller's."""
 
+import asyncio
 import base64
 import json
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from rearview_pipelines.errors import Forbidden, InvalidInput, NotFound
+from rearview_pipelines.errors import Conflict, InvalidInput, NotFound, RearviewError
+from rearview_pipelines.fields import MAX_METADATA_BYTES
+from rearview_pipelines.ledger.audit import verify
+from rearview_pipelines.ledger.ledger import LedgerReader, Witness
 from rearview_pipelines.memory import Memory, SourceKind, State
-from rearview_pipelines.ports import Embedder, MemoryIndex, Reranker
+from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Reranker, Where
 from rearview_pipelines.principal import Principal, Role
+from rearview_pipelines.privacy.egress import Egress
+from rearview_pipelines.privacy.scrub import Found, Scrubber
 from rearview_pipelines.recall.answers import ContextAnswer, RecallAnswer
 from rearview_pipelines.recall.context import render
 from rearview_pipelines.recall.filters import in_states, where_of
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.receipts import Receipt
-from rearview_pipelines.requests import Filters, ForgetRequest, ListRequest, RecallRequest, WriteRequest
-from rearview_pipelines.write.identity import is_memory_id
+from rearview_pipelines.requests import (
+    Filters,
+    ForgetRequest,
+    ListRequest,
+    ObserveRequest,
+    RecallRequest,
+    TranscriptRequest,
+    WriteRequest,
+)
+from rearview_pipelines.sessions.transcript import Page, Transcripts
 from rearview_pipelines.write.admit import admit
+from rearview_pipelines.write.handouts import Handout
+from rearview_pipelines.write.identity import is_memory_id
 from rearview_pipelines.write.item import Item
+from rearview_pipelines.write.keys import Keys
+from rearview_pipelines.write.keystore import KeyStore
 
 READABLE = (State.ACTIVE, State.PENDING, State.SUPERSEDED)
 PAGE = 1000
 """Memories read at a time where all are wanted."""
+RESIGN_PAGE = 200
+"""Memories signed anew at a time; writes get their turn in between."""
+MAX_HISTORY = 200
+log = logging.getLogger(__name__)
+_M = TypeVar("_M", bound=Memory)
 
 
 class WritePort(Protocol):
@@ -36,7 +61,31 @@ class WritePort(Protocol):
         self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
     ) -> Receipt: ...
 
-    async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]: ...
+    async def forget(self, principal: Principal, ids: Sequence[str], session: str | None = None) -> list[str]: ...
+
+    async def observe(
+        self, principal: Principal, request: ObserveRequest, idempotency_key: str | None = None
+    ) -> list[Receipt]: ...
+
+    async def release(self, principal: Principal, id_: str) -> Memory: ...
+
+    async def resign(self, tenant: str, ids: Sequence[str]) -> int: ...
+
+    async def handed(self, handout: Handout) -> None: ...
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What makes a store one that can be trusted: how it scrubs, what its ledger says, its keys and transcripts.
+
+    `reader` follows the log in this process; `witness` is the note beside the keys.
+    """
+
+    keys: KeyStore | Keys
+    reader: LedgerReader | None = None
+    witness: Witness | None = None
+    scrubber: Scrubber | None = None
+    transcripts: Transcripts | None = None
 
 
 class SystemClock:
@@ -55,6 +104,8 @@ class MemoryService:
         embedder: Embedder,
         reranker: Reranker | None,
         floor: float,
+        trust: Trust | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._writer = writer
         self._recaller = recaller
@@ -62,6 +113,15 @@ class MemoryService:
         self._embedder = embedder
         self._reranker = reranker
         self._floor = floor
+        self._trust = trust
+        self._clock = clock or SystemClock()
+        self._egress = Egress(trust.scrubber if trust else None, trust.keys) if trust else None
+        self._noting: set[asyncio.Task[None]] = set()
+
+    @property
+    def tampered(self) -> Mapping[str, int]:
+        """Rows left out since the start, by what was wrong with them."""
+        return dict(self._recaller.integrity.counts)
 
     @property
     def rejected_rows(self) -> int:
@@ -76,7 +136,75 @@ class MemoryService:
 
     async def recall(self, principal: Principal, request: RecallRequest, *, floored: bool = False) -> RecallAnswer:
         """`floored`: apply the configured floor where the request names none, as for a model's eyes."""
-        return await self._recaller.recall(principal, request, self._floor if floored else 0.0)
+        if request.reveal:
+            principal.require_reveal()
+        request = request.model_copy(update={"filters": self._scrubbed(principal, request.filters)})
+        answer = await self._recaller.recall(principal, request, self._floor if floored else 0.0)
+        self._note(principal, request, answer)
+        hits = tuple(self._out(hit, reveal=request.reveal) for hit in answer.memories)
+        return answer.model_copy(update={"memories": hits})
+
+    def _out(self, memory: _M, *, reveal: bool = False) -> _M:
+        return self._egress.out(memory, reveal=reveal) if self._egress else memory
+
+    def _scrubbed(self, principal: Principal, filters: Filters) -> Filters:
+        """Filters in the words that memories are kept in: a value that scrubbing replaces finds what it replaced."""
+        scrubber = self._trust.scrubber if self._trust else None
+        if scrubber is None:
+            return filters
+        update: dict[str, Any] = {}
+        for name in ("key", "namespace", "task", "task_type", "ref", "tags", "any_tags"):
+            values = getattr(filters, name)
+            if values is not None:
+                update[name] = tuple(scrubber.text(v, principal.tenant, Found()) for v in values)
+        if filters.metadata is not None:
+            update["metadata"] = scrubber.json(filters.metadata, principal.tenant, Found(), MAX_METADATA_BYTES)
+        return filters.model_copy(update=update)
+
+    def _note(self, principal: Principal, request: RecallRequest, answer: RecallAnswer) -> None:
+        """Tell the writer what was handed out, after the reply: echoes and second sources are judged by it."""
+        if not answer.memories:
+            return
+        session = request.session or (request.filters.session[0] if request.filters.session else "")
+        handout = Handout(
+            answer.recall_id,
+            self._clock.now().isoformat(),
+            principal.tenant,
+            principal.id,
+            principal.agent or "",
+            principal.user or "",
+            session,
+            tuple(hit.id for hit in answer.memories),
+        )
+        task = asyncio.ensure_future(self._tell(handout))
+        self._noting.add(task)
+        task.add_done_callback(self._noting.discard)
+
+    async def _tell(self, handout: Handout) -> None:
+        try:
+            await self._writer.handed(handout)
+        except RearviewError as error:
+            log.warning("a recall was not noted: %s", type(error).__name__)
+
+    async def settled(self) -> None:
+        """Wait until what recalls handed out is noted."""
+        await asyncio.gather(*self._noting)
+
+    async def observe(
+        self, principal: Principal, request: ObserveRequest, idempotency_key: str | None = None
+    ) -> list[Receipt]:
+        """A receipt for each observed turn: what was kept of it, or why nothing was."""
+        return await self._writer.observe(principal, request, idempotency_key)
+
+    async def transcript(self, principal: Principal, request: TranscriptRequest) -> Page:
+        """A session's turns as kept, in order. Raises NotFound if there are none for this principal."""
+        transcripts = self._trust.transcripts if self._trust else None
+        if transcripts is None:
+            raise NotFound("no such session")
+        page = await transcripts.page(principal, request.session, request.cursor, request.limit, self._clock.now())
+        if not page.turns and request.cursor == 0:
+            raise NotFound("no such session")
+        return page
 
     async def context(self, principal: Principal, request: RecallRequest) -> ContextAnswer:
         answer = await self.recall(principal, request, floored=True)
@@ -85,8 +213,14 @@ class MemoryService:
             recall_id=answer.recall_id, text=text, tokens=tokens, memories=ids, degraded=answer.degraded
         )
 
-    async def get(self, principal: Principal, id_: str) -> Memory:
+    async def get(self, principal: Principal, id_: str, *, reveal: bool = False) -> Memory:
         """Raises NotFound for what is unknown, forgotten, or another's: the same answer."""
+        if reveal:
+            principal.require_reveal()
+        return self._out(await self._readable(principal, id_), reveal=reveal)
+
+    async def _readable(self, principal: Principal, id_: str) -> Memory:
+        await self._recaller.integrity.follow()
         found = await self._index.get(principal.tenant, [id_]) if is_memory_id(id_) else {}
         memory = found.get(id_)
         if memory is None or not principal.sees(memory):
@@ -98,7 +232,8 @@ class MemoryService:
 
     async def list_memories(self, principal: Principal, request: ListRequest) -> tuple[list[Memory], str | None]:
         """(memories, next cursor), newest first; the cursor is None at the end."""
-        where = where_of(principal, request.filters)
+        await self._recaller.integrity.follow()
+        where = where_of(principal, self._scrubbed(principal, request.filters))
         states = request.filters.state or (State.ACTIVE, State.PENDING)
         where = in_states(where, tuple(states))
         before = _read_cursor(request.cursor) if request.cursor else None
@@ -106,6 +241,7 @@ class MemoryService:
         found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])
         read = [found[id_] for _, id_ in keys if id_ in found]
         memories = [m for m in read if principal.sees(m) and self._recaller.holds(m)]
+        memories = [self._out(m) for m in memories]
         return memories, _cursor(keys[-1]) if len(keys) == request.limit else None
 
     async def patch(
@@ -124,19 +260,18 @@ class MemoryService:
             ids: Sequence[str] = await self._changeable(principal, request) if request.dry_run else request.ids
         else:
             ids = await self._of_session(principal, request)
-        if request.dry_run or not ids:
+        if request.dry_run:
             return ids
-        return await self._writer.forget(principal, ids)
+        whole = request.session if request.last_turns is None else None
+        return await self._writer.forget(principal, ids, whole) if ids or whole else ids
 
     async def _changeable(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
         """The ids of a dry run, if each is a memory that the principal may change."""
         ids = list(dict.fromkeys(request.ids or ()))
         found = await self._index.get(principal.tenant, [id_ for id_ in ids if is_memory_id(id_)])
         for id_ in ids:
-            if id_ not in found or not principal.sees(found[id_]) or found[id_].state is State.FORGOTTEN:
+            if principal.changeable(found.get(id_)).state is State.FORGOTTEN:
                 raise NotFound()
-            if not principal.may_change(found[id_]):
-                raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
         return ids
 
     async def _of_session(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
@@ -166,7 +301,132 @@ class MemoryService:
             "languages": sorted(languages) if languages is not None else None,
             "reranker": self._reranker.name if self._reranker else None,
             "rejected_rows": self.rejected_rows,
+            "tampered": dict(self._recaller.integrity.counts),
         }
+
+    async def history(self, principal: Principal, id_: str) -> list[Memory]:
+        """What was held before and after it, oldest first: the chain of what superseded what. Raises NotFound."""
+        memory = await self._readable(principal, id_)
+        chain = {memory.id: memory}
+        waiting = [memory]
+        while waiting and len(chain) < MAX_HISTORY:
+            at = waiting.pop()
+            ids = [r.id for r in at.related if r.relation == "supersedes"]
+            ids += [at.superseded_by] if at.superseded_by else []
+            found = await self._index.get(principal.tenant, [i for i in ids if i not in chain])
+            for other in found.values():
+                if principal.sees(other) and other.state is not State.FORGOTTEN and self._recaller.holds(other):
+                    chain[other.id] = other
+                    waiting.append(other)
+        return [self._out(m) for m in sorted(chain.values(), key=lambda m: (m.created_at, m.id))]
+
+    async def provenance(self, principal: Principal, id_: str) -> dict[str, Any]:
+        """Where a memory came from and what happened to it: source, authors, support, every recorded event."""
+        memory = self._out(await self._readable(principal, id_))
+        reader = self._trust.reader if self._trust else None
+        events = await reader.events_of(principal.tenant, id_) if reader else []
+        return {
+            "id": memory.id,
+            "agent": memory.agent,
+            "user": memory.user,
+            "source": memory.source.model_dump(mode="json"),
+            "session": memory.session,
+            "trust": memory.trust.value,
+            "state": memory.state.value,
+            "supporters": len(memory.support),
+            "derived_from": list(memory.source.derived_from),
+            "related": [r.model_dump() for r in memory.related],
+            "superseded_by": memory.superseded_by,
+            "suspected": list(memory.suspected),
+            "signature": {"kid": memory.signature.kid if memory.signature else None, "holds": True},
+            "events": events,
+        }
+
+    async def verify(self, principal: Principal) -> dict[str, Any]:
+        """Check every memory of the tenant and the whole ledger. Admins only."""
+        principal.require_admin()
+        trust = self._trusted()
+        assert trust.reader is not None
+        report = await verify(principal.tenant, self._index, trust.reader, trust.keys, trust.witness)
+        findings = [{"id": id_, "kind": kind.value} for id_, kind in sorted(report.findings.items())]
+        return {"ok": not findings, "checked": report.checked, "findings": findings}
+
+    async def quarantine(self, principal: Principal) -> dict[str, Any]:
+        """What is held back: memories that screening suspects, and rows that are not as they were written."""
+        principal.require_admin()
+        await self._recaller.integrity.follow()
+        where = in_states(where_of(principal, Filters()), (State.QUARANTINED,))
+        keys = await self._index.page(principal.tenant, where, None, PAGE)
+        found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])
+        held = [found[id_] for _, id_ in keys if id_ in found]
+        tampered = [
+            {"id": id_, "kind": kind.value}
+            for (tenant, id_), kind in self._recaller.integrity.suspects.items()
+            if tenant == principal.tenant
+        ]
+        return {
+            "memories": [self._out(m) for m in held if principal.sees(m) and self._recaller.holds(m)],
+            "tampered": tampered,
+        }
+
+    async def release(self, principal: Principal, id_: str) -> Memory:
+        """Let a quarantined memory be recalled from now on. Admins only; recorded as a signed event."""
+        principal.require_admin()
+        return self._out(await self._writer.release(principal, id_))
+
+    def keys(self, principal: Principal) -> list[dict[str, str | None]]:
+        principal.require_admin()
+        return self._key_store().described()
+
+    async def rotate_key(self, principal: Principal) -> dict[str, Any]:
+        """A new active key; what the old ones signed is signed anew in the background."""
+        principal.require_admin()
+        kid = self._key_store().rotate(self._clock.now())
+        self._resign_soon(principal.tenant)
+        return {"kid": kid, "state": "active"}
+
+    async def revoke_key(self, principal: Principal, kid: str) -> dict[str, Any]:
+        """Trust a key no more. What it signed and the ledger vouches for is signed anew first."""
+        principal.require_admin()
+        store = self._key_store()
+        described = {key["kid"]: key["state"] for key in store.described()}
+        if described.get(kid) == "verify-only":
+            await self.resign(principal.tenant)
+        store.revoke(kid)
+        return {"kid": kid, "state": "revoked"}
+
+    def _resign_soon(self, tenant: str) -> None:
+        async def run() -> None:
+            try:
+                await self.resign(tenant)
+            except RearviewError as error:
+                log.warning(
+                    "signing anew stopped, rotation or `rearview keys resign` goes on: %s", type(error).__name__
+                )
+
+        task = asyncio.ensure_future(run())
+        self._noting.add(task)
+        task.add_done_callback(self._noting.discard)
+
+    async def resign(self, tenant: str) -> int:
+        """Sign a tenant's records with the active key, a page at a time; answers how many were."""
+        done = 0
+        before: tuple[int, str] | None = None
+        while keys := await self._index.page(tenant, Where(), before, RESIGN_PAGE):
+            done += await self._writer.resign(tenant, [id_ for _, id_ in keys])
+            before = keys[-1]
+        return done
+
+    def _key_store(self) -> KeyStore:
+        keys = self._trusted().keys
+        if not isinstance(keys, KeyStore):
+            raise Conflict("the keys of this store are managed elsewhere")
+        return keys
+
+    def _trusted(self) -> Trust:
+        if self._trust is None:
+            raise Conflict("this store has no ledger")
+        return self._trust
 
     async def ping(self) -> None:
         """Raises Unavailable unless the index answers."""

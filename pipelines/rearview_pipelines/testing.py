@@ -15,6 +15,7 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import (
     AlreadyThere,
     EmbeddedPart,
+    Inspected,
     Match,
     Part,
     Passage,
@@ -87,7 +88,7 @@ class ObjectStoreInMemory:
         self._check()
         return self.objects.get(key)
 
-    async def list(self, prefix: str) -> list[str]:
+    async def keys(self, prefix: str) -> list[str]:
         self._check()
         return sorted(key for key in self.objects if key.startswith(prefix))
 
@@ -185,6 +186,14 @@ class MemoryIndexInMemory:
         for memory, _ in self._matching(tenant, Where()):
             counts[memory.state.value] += 1
         return counts
+
+    async def inspect(self, tenant: str, ids: Sequence[str] | None = None) -> list[Inspected]:
+        self._check()
+        return [
+            Inspected(id_, memory, parts, (columns_of(memory),))
+            for id_, (memory, parts) in self.rows.items()
+            if memory.tenant == tenant and (ids is None or id_ in ids)
+        ]
 
     async def ping(self) -> None:
         self._check()

@@ -9,11 +9,14 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from rearview_pipelines.errors import RearviewError, Unavailable
+from rearview_pipelines.memory import Memory
 from rearview_pipelines.models.files import ModelCard
 from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
-from rearview_pipelines.write.stages import Item
+from rearview_pipelines.requests import ObserveRequest
+from rearview_pipelines.write.handouts import Handout
+from rearview_pipelines.write.item import Item
 
 
 @asynccontextmanager
@@ -90,6 +93,24 @@ class HandleWriter:
         async with translated("Write"):
             return await self._handle.changes.remote(tenant, epoch, since)  # type: ignore[no-any-return]
 
-    async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
+    async def forget(self, principal: Principal, ids: Sequence[str], session: str | None = None) -> list[str]:
         async with translated("Write"):
-            return await self._handle.forget.remote(principal, list(ids))  # type: ignore[no-any-return]
+            return await self._handle.forget.remote(principal, list(ids), session)  # type: ignore[no-any-return]
+
+    async def observe(
+        self, principal: Principal, request: ObserveRequest, idempotency_key: str | None = None
+    ) -> list[Receipt]:
+        async with translated("Write"):
+            return await self._handle.observe.remote(principal, request, idempotency_key)  # type: ignore[no-any-return]
+
+    async def release(self, principal: Principal, id_: str) -> Memory:
+        async with translated("Write"):
+            return await self._handle.release.remote(principal, id_)  # type: ignore[no-any-return]
+
+    async def resign(self, tenant: str, ids: Sequence[str]) -> int:
+        async with translated("Write"):
+            return await self._handle.resign.remote(tenant, list(ids))  # type: ignore[no-any-return]
+
+    async def handed(self, handout: Handout) -> None:
+        async with translated("Write"):
+            await self._handle.handed.remote(handout)

@@ -22,6 +22,15 @@ class AppArguments(BaseModel):
     recall_defaults: dict[str, Any] = Field(
         default_factory=dict, description="top_k, token_budget and deadline_ms of recalls that do not say."
     )
+    privacy: str = Field("patterns", description="Preset of personal data: patterns, strict, off.")
+    privacy_actions: dict[str, str] = Field(default_factory=dict, description="Entity to action; others: replace.")
+    privacy_threshold: float = Field(0.5, description="Least sureness of a find.")
+    privacy_patterns: tuple[dict[str, str], ...] = Field((), description="Own patterns: entity, pattern.")
+    secrets: str = Field("refuse", description="refuse or redact.")
+    poison_threshold: float = Field(0.7, ge=0, le=1, description="Suspicion from which a memory is quarantined.")
+    quota: int | None = Field(None, ge=1, description="Memories a tenant. None: no limit.")
+    rate_recall: float = Field(500, ge=0, description="Recall requests a second of one principal. 0: no limit.")
+    rate_write: float = Field(200, ge=0, description="Write requests a second of one principal. 0: no limit.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers anyway.")
     mcp_hosts: tuple[str, ...] = Field((), description="Further Host headers that MCP accepts.")
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")

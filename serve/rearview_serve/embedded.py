@@ -11,11 +11,9 @@ from rearview_pipelines.models.export import cached
 from rearview_pipelines.models.reranker import OnnxReranker
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService, SystemClock
-from rearview_pipelines.stores.hot import HotIndex
+from rearview_pipelines.stores.hot import HotIndex, OwnChanges
 from rearview_pipelines.stores.milvus import MilvusIndex
-from rearview_pipelines.write.keys import load_or_create
-from rearview_pipelines.write.stages import Tools
-from rearview_pipelines.write.writer import Writer
+from rearview_serve.composing import guards, opened_writer, trust
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
 from rearview_serve.settings import Settings
@@ -27,7 +25,7 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
-        ring = load_or_create(settings.data)
+        parts = guards(settings.data, settings)
         embedder = OnnxEmbedder(cached("embedder", settings.embed_model, settings.models), settings.model_threads)
         reranker = None
         if settings.rerank_model:
@@ -41,18 +39,24 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
             seconds=settings.milvus_timeout,
         )
         clock = SystemClock()
-        writer = Writer(Tools(index, embedder, ring, clock))
-        hot = HotIndex(index, writer, embedder.dimension, settings.hot_rows)
+        own = OwnChanges()
+        hot = HotIndex(index, own, embedder.dimension, settings.hot_rows)
+        writer, ledger = await opened_writer(parts, hot, embedder, clock, settings)
+        own.of(writer)
+        service = MemoryService(
+            writer,
+            RecallPipeline(hot, embedder, reranker, parts.keys, clock, ledger),
+            hot,
+            embedder,
+            reranker,
+            settings.floor,
+            trust(parts, ledger),
+        )
         try:
-            yield MemoryService(
-                writer,
-                RecallPipeline(hot, embedder, reranker, ring, clock),
-                hot,
-                embedder,
-                reranker,
-                settings.floor,
-            )
+            yield service
         finally:
+            await service.settled()
+            await writer.close()
             await hot.close()
             await index.close()
             if settings.milvus_uri is None:

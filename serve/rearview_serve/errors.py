@@ -10,6 +10,8 @@ STATUS: dict[type[errors.RearviewError], int] = {
     errors.Conflict: 409,
     errors.TooLarge: 413,
     errors.NotBuilt: 501,
+    errors.RateLimited: 429,
+    errors.BrokenLedger: 503,
     errors.SetupError: 500,
     errors.Unavailable: 503,
 }

@@ -1,7 +1,9 @@
 """REST and MCP over one ASGI app: wire → service → wire. Knows no Ray; `app.py` puts it in a replica."""
 
+import asyncio
 import contextvars
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -17,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rearview_pipelines.errors import (
     InvalidInput,
     NotFound,
+    RateLimited,
     RearviewError,
     TooLarge,
     Unauthenticated,
@@ -24,11 +27,12 @@ from rearview_pipelines.errors import (
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.answers import ContextAnswer
 from rearview_pipelines.receipts import Receipt, WriteAnswer
-from rearview_pipelines.requests import ForgetRequest
+from rearview_pipelines.requests import ForgetRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
-from rearview_serve import __version__, mcp, openapi, wire
+from rearview_serve import __version__, admin, mcp, openapi, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.errors import RETRY_AFTER_SECONDS, status_of
+from rearview_serve.limits import Limits
 from rearview_serve.mcp_tools import Tools
 from rearview_serve.metrics import Metrics
 
@@ -50,10 +54,24 @@ class Ingress:
     mcp_seconds: float
     mcp_hosts: tuple[str, ...]
     recall_defaults: Mapping[str, Any]
+    limits: Limits
+
+    def reader(self, request: Request) -> Principal:
+        """Who asks to read, if they have not asked too often. Raises Unauthenticated, RateLimited."""
+        return self._counted(request, "recall")
+
+    def writer(self, request: Request) -> Principal:
+        """Who asks to change something, if they have not asked too often."""
+        return self._counted(request, "write")
+
+    def _counted(self, request: Request, what: str) -> Principal:
+        principal = self.tokens.principal(request.headers.get("authorization"))
+        self.limits.take(principal, what)
+        return principal
 
 
 def create_app(parts: Ingress) -> FastAPI:
-    tools = Tools(parts.service, parts.mcp_seconds, parts.metrics)
+    tools = Tools(parts.service, parts.mcp_seconds, parts.metrics, parts.limits)
     server = mcp.build(tools, _asking.get)
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", *parts.mcp_hosts]
     security = TransportSecuritySettings(
@@ -84,6 +102,8 @@ def create_app(parts: Ingress) -> FastAPI:
     openapi.serve_docs(app)
     app.include_router(_memories(parts))
     app.include_router(_recalls(parts))
+    app.include_router(admin.router(parts))
+    app.include_router(_sessions(parts))
     app.include_router(_operations(parts))
     app.mount("/mcp", _authenticated(mcp_app, parts.tokens))
     app.add_exception_handler(RearviewError, _on_error)
@@ -98,7 +118,7 @@ def _memories(parts: Ingress) -> APIRouter:
 
     @router.post("", status_code=201, response_model=WriteAnswer, **openapi.write())
     async def write(request: Request) -> Any:
-        principal = _principal(parts, request)
+        principal = parts.writer(request)
         asked = wire.read_write(await _json(parts, request))
         receipts = await parts.service.write(principal, asked, _idempotency_key(request))
         parts.metrics.wrote(receipts)
@@ -106,28 +126,40 @@ def _memories(parts: Ingress) -> APIRouter:
 
     @router.get("", response_model=wire.MemoryPage, **openapi.listing())
     async def list_memories(request: Request) -> Any:
-        principal = _principal(parts, request)
+        principal = parts.reader(request)
         query = {k: request.query_params.getlist(k) for k in request.query_params}
         memories, cursor = await parts.service.list_memories(principal, wire.read_list(query))
         return JSONResponse({"memories": [wire.shown(m) for m in memories], "next_cursor": cursor})
 
     @router.get("/{id}", response_model=wire.MemoryOut, **openapi.errors())
     async def get(id: str, request: Request) -> Any:
-        memory = await parts.service.get(_principal(parts, request), id)
+        reveal = _flag(request, "reveal")
+        memory = await parts.service.get(parts.reader(request), id, reveal=reveal)
         return JSONResponse(wire.shown(memory), headers={"ETag": f'"{memory.version}"'})
 
     @router.patch("/{id}", response_model=Receipt, **openapi.patch())
     async def patch(id: str, request: Request) -> Any:
-        principal = _principal(parts, request)
+        principal = parts.writer(request)
         changes = await _json(parts, request)
         if not isinstance(changes, dict):
             raise InvalidInput.one("body", "is not an object", "send the fields to change")
         receipt = await parts.service.patch(principal, id, changes, _if_match(request))
         return JSONResponse(receipt.model_dump(mode="json"))
 
+    @router.get("/{id}/history", response_model=wire.History, **openapi.errors())
+    async def history(id: str, request: Request) -> Any:
+        """What superseded what, oldest first."""
+        chain = await parts.service.history(parts.reader(request), id)
+        return JSONResponse({"memories": [wire.shown(m) for m in chain]})
+
+    @router.get("/{id}/provenance", **openapi.errors())
+    async def provenance(id: str, request: Request) -> dict[str, Any]:
+        """Where it came from, who supports it, and every recorded event."""
+        return await parts.service.provenance(parts.reader(request), id)
+
     @router.delete("/{id}", **openapi.delete())
     async def delete(id: str, request: Request) -> Any:
-        forgotten = await parts.service.forget(_principal(parts, request), ForgetRequest(ids=(id,)))
+        forgotten = await parts.service.forget(parts.writer(request), ForgetRequest(ids=(id,)))
         return JSONResponse({"forgotten": len(forgotten)})
 
     return router
@@ -138,7 +170,7 @@ def _recalls(parts: Ingress) -> APIRouter:
 
     @router.post("/recall", response_model=wire.RecallOut, **openapi.recall())
     async def recall(request: Request) -> Any:
-        principal = _principal(parts, request)
+        principal = parts.reader(request)
         answer = await parts.service.recall(
             principal, wire.read_recall(await _json(parts, request), parts.recall_defaults)
         )
@@ -147,7 +179,7 @@ def _recalls(parts: Ingress) -> APIRouter:
 
     @router.post("/context", response_model=ContextAnswer, **openapi.context())
     async def context(request: Request) -> Any:
-        principal = _principal(parts, request)
+        principal = parts.reader(request)
         answer = await parts.service.context(
             principal, wire.read_recall(await _json(parts, request), parts.recall_defaults)
         )
@@ -157,17 +189,55 @@ def _recalls(parts: Ingress) -> APIRouter:
     return router
 
 
+def _sessions(parts: Ingress) -> APIRouter:
+    router = APIRouter(prefix="/v1", tags=["sessions"])
+    late: set[asyncio.Task[None]] = set()
+
+    @router.post("/observe", status_code=201, response_model=WriteAnswer, **openapi.observe())
+    async def observe(request: Request) -> Any:
+        principal = parts.writer(request)
+        asked = parse(ObserveRequest, await _json(parts, request))
+        key = _idempotency_key(request)
+        principal.require_writer()
+        if not asked.wait:
+            task = asyncio.ensure_future(_observe_later(parts, principal, asked, key))
+            late.add(task)  # a task that nobody holds may be collected before it ends
+            task.add_done_callback(late.discard)
+            return JSONResponse({"accepted": len(asked.turns)}, 202)
+        receipts = await parts.service.observe(principal, asked, key)
+        parts.metrics.wrote(receipts)
+        return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]}, 201)
+
+    @router.get("/sessions/{id}/transcript", response_model=wire.TranscriptPage, **openapi.transcript())
+    async def transcript(id: str, request: Request) -> Any:
+        principal = parts.reader(request)
+        query = {k: request.query_params.getlist(k) for k in request.query_params}
+        page = await parts.service.transcript(principal, wire.read_transcript(id, query))
+        cursor = None if page.next is None else str(page.next)
+        return JSONResponse({"turns": page.turns, "next_cursor": cursor})
+
+    return router
+
+
+async def _observe_later(parts: Ingress, principal: Principal, asked: ObserveRequest, key: str | None) -> None:
+    try:
+        parts.metrics.wrote(await parts.service.observe(principal, asked, key))
+    except RearviewError as error:
+        log.error("observed turns were not kept: %s", type(error).__name__)
+        parts.metrics.lost.inc(len(asked.turns))
+
+
 def _operations(parts: Ingress) -> APIRouter:
     router = APIRouter(tags=["operations"])
 
     @router.get("/v1/stats", **openapi.errors())
     async def stats(request: Request) -> dict[str, Any]:
         """Counts of your tenant's memories by state, and the models in use."""
-        return await parts.service.stats(_principal(parts, request))
+        return await parts.service.stats(parts.reader(request))
 
     @router.post("/v1/reflect", status_code=501, include_in_schema=False)
     async def reflect(request: Request) -> Any:
-        _principal(parts, request)
+        parts.writer(request)
         return await parts.reflect()
 
     @router.get("/livez")
@@ -189,13 +259,12 @@ def _operations(parts: Ingress) -> APIRouter:
     @router.get("/metrics", response_class=Response)
     async def metrics() -> Response:
         """Prometheus text."""
-        return Response(parts.metrics.page(parts.service.rejected_rows), media_type="text/plain; version=0.0.4")
+        return Response(
+            parts.metrics.page(parts.service.rejected_rows, parts.service.tampered),
+            media_type="text/plain; version=0.0.4",
+        )
 
     return router
-
-
-def _principal(parts: Ingress, request: Request) -> Principal:
-    return parts.tokens.principal(request.headers.get("authorization"))
 
 
 async def _json(parts: Ingress, request: Request) -> Any:
@@ -212,6 +281,13 @@ def _idempotency_key(request: Request) -> str | None:
     if key is not None and not 0 < len(key) <= 128:
         raise InvalidInput.one("Idempotency-Key", "is empty or too long", "send 1 to 128 characters")
     return key
+
+
+def _flag(request: Request, name: str) -> bool:
+    value = request.query_params.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidInput.one(name, "is not true or false", "send true or false")
+    return value == "true"
 
 
 def _if_match(request: Request) -> int | None:
@@ -266,7 +342,9 @@ def _answer(error: RearviewError) -> JSONResponse:
     headers = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if error.retryable:
+    if isinstance(error, RateLimited):
+        headers["Retry-After"] = str(max(1, math.ceil(error.seconds)))
+    elif error.retryable:
         headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return JSONResponse(wire.problem(error, status), status, headers, media_type=PROBLEM)
 

@@ -51,7 +51,10 @@ def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
                 names = ", ".join(_BY_NAME)
                 raise InvalidInput.one("name", "is not a tool", f"call one of {names}")
             arguments = parse(spec.arguments, params.arguments or {})
-            return _result(await spec.call(tools, principal(), arguments))
+            asking = principal()
+            if tools.limits is not None:
+                tools.limits.take(asking, "recall" if spec.read_only else "write")
+            return _result(await spec.call(tools, asking, arguments))
         except RearviewError as error:
             return _result(problem(error, status_of(error)), is_error=True)
         except Exception:

@@ -26,6 +26,7 @@ from rearview_pipelines.requests import (
 )
 from rearview_pipelines.service import MemoryService
 from rearview_serve import mcp_text
+from rearview_serve.limits import Limits
 from rearview_serve.metrics import Metrics
 from rearview_serve.wire import shown_answer
 
@@ -100,7 +101,10 @@ class ForgetArguments(_Arguments):
 class Tools:
     """The tools over one service. `seconds`: how long a call may take before it answers regardless."""
 
-    def __init__(self, service: MemoryService, seconds: float, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self, service: MemoryService, seconds: float, metrics: Metrics | None = None, limits: Limits | None = None
+    ) -> None:
+        self.limits = limits
         self._service = service
         self._seconds = seconds
         self._metrics = metrics
@@ -121,6 +125,7 @@ class Tools:
             top_k=arguments.top_k,
             min_score=arguments.min_score,
             filters=parsed,
+            session=arguments.session,
             deadline_ms=min(max(int(self._seconds * 900), 1), MAX_DEADLINE_MS),
         )
         try:

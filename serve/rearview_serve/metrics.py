@@ -1,6 +1,6 @@
 """What /metrics shows. Labels are verbs and verdicts: never a text, an id or a tenant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -39,6 +39,21 @@ class Metrics:
             "Rows left out since the start: signature invalid.",
             registry=self.registry,
         )
+        self.reasons = Counter(
+            "rearview_write_reasons", "Reasons of receipts, by their first word.", ["reason"], registry=self.registry
+        )
+        self.redactions = Counter(
+            "rearview_redactions", "Personal data taken out of writes, by entity.", ["entity"], registry=self.registry
+        )
+        self.lost = Counter(
+            "rearview_observed_lost", "Observed turns that could not be kept after the reply.", registry=self.registry
+        )
+        self.tampered = Gauge(
+            "rearview_tampered_rows",
+            "Rows left out since the start, by what was wrong with them.",
+            ["finding"],
+            registry=self.registry,
+        )
         Gauge("rearview_build", "The version that runs.", ["version"], registry=self.registry).labels(__version__).set(
             1
         )
@@ -46,6 +61,10 @@ class Metrics:
     def wrote(self, receipts: list[Receipt]) -> None:
         for receipt in receipts:
             self.receipts.labels(receipt.status.value).inc()
+            for word in {reason.partition(":")[0] for reason in receipt.reasons}:
+                self.reasons.labels(word).inc()
+            for entity, count in receipt.redactions.items():
+                self.redactions.labels(entity).inc(count)
 
     def answered(self, memories: int, degraded: Sequence[str]) -> None:
         """A recall or a context handed out so many memories."""
@@ -55,6 +74,8 @@ class Metrics:
         for part in degraded:
             self.degraded.labels(part).inc()
 
-    def page(self, rejected_rows: int) -> bytes:
+    def page(self, rejected_rows: int, tampered: Mapping[str, int]) -> bytes:
         self.rejected.set(rejected_rows)
+        for finding, count in tampered.items():
+            self.tampered.labels(finding).set(count)
         return generate_latest(self.registry)

@@ -12,14 +12,14 @@ from pydantic.json_schema import models_json_schema
 from swagger_ui_bundle import swagger_ui_path
 
 from rearview_pipelines.memory import Draft
-from rearview_pipelines.requests import Filters, RecallRequest, WriteRequest
+from rearview_pipelines.requests import Filters, ObserveRequest, RecallRequest, WriteRequest
 from rearview_serve.wire import Problem
 
 DESCRIPTION = (
     "Write what was learned, recall it later in a few hundred tokens, correct it, forget it. "
     "Every request under /v1 needs `Authorization: Bearer TOKEN`. Errors are `application/problem+json`."
 )
-_MODELS: tuple[type[BaseModel], ...] = (Draft, WriteRequest, RecallRequest, Filters, Problem)
+_MODELS: tuple[type[BaseModel], ...] = (Draft, WriteRequest, ObserveRequest, RecallRequest, Filters, Problem)
 _REF = "#/components/schemas/{model}"
 _STATUSES = {
     401: "No valid credential.",
@@ -28,6 +28,7 @@ _STATUSES = {
     409: "Version conflict.",
     413: "Body too large.",
     422: "Invalid: names field and remedy.",
+    429: "Too many requests; Retry-After says when.",
     503: "Try again later.",
 }
 _MEMORY = {
@@ -54,7 +55,7 @@ def _ref(model: type[BaseModel]) -> dict[str, str]:
 
 
 def errors() -> dict[str, Any]:
-    return {"responses": _problems(401, 403, 404, 503)}
+    return {"responses": _problems(401, 403, 404, 409, 429, 503)}
 
 
 def write() -> dict[str, Any]:
@@ -62,8 +63,37 @@ def write() -> dict[str, Any]:
     two = [_MEMORY, {"text": "用户喜欢绿茶。", "kind": "preference"}]
     return {
         "summary": "Write one memory or up to 256",
-        "responses": _problems(401, 403, 413, 422, 503),
+        "responses": _problems(401, 403, 413, 422, 429, 503),
         **_body(schema, {"one": _MEMORY, "many": {"memories": two}}),
+    }
+
+
+def observe() -> dict[str, Any]:
+    example = {
+        "session": "chat-17",
+        "turns": [
+            {"role": "user", "text": "Hi! I moved to Leeds last month."},
+            {"role": "tool", "text": "exit code 1: disk full", "tool_calls": [{"name": "backup", "ok": False}]},
+        ],
+    }
+    return {
+        "summary": "Observe turns: what is worth it is remembered, all go to the session's transcript",
+        "responses": {
+            202: {"description": "With wait: false; works after the reply."},
+            **_problems(401, 403, 413, 422, 429, 503),
+        },
+        **_body(_ref(ObserveRequest), {"session": example}),
+    }
+
+
+def transcript() -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "query", "required": False, "schema": {"type": "integer"}} for name in ("limit", "cursor")
+    ]
+    return {
+        "summary": "A session's turns as kept, in order",
+        "responses": _problems(401, 403, 404, 422, 429, 503),
+        "openapi_extra": {"parameters": parameters},
     }
 
 
@@ -75,7 +105,7 @@ def listing() -> dict[str, Any]:
     ]
     return {
         "summary": "List memories, newest first",
-        "responses": _problems(401, 403, 422, 503),
+        "responses": _problems(401, 403, 422, 429, 503),
         "openapi_extra": {"parameters": parameters},
     }
 
@@ -102,7 +132,7 @@ def recall() -> dict[str, Any]:
     }
     return {
         "summary": "Recall the few memories that matter",
-        "responses": _problems(401, 403, 413, 422, 503),
+        "responses": _problems(401, 403, 413, 422, 429, 503),
         **_body(_ref(RecallRequest), examples),
     }
 
@@ -110,7 +140,7 @@ def recall() -> dict[str, Any]:
 def context() -> dict[str, Any]:
     return {
         "summary": "The same as a block of text for a prompt",
-        "responses": _problems(401, 403, 413, 422, 503),
+        "responses": _problems(401, 403, 413, 422, 429, 503),
         **_body(_ref(RecallRequest), {"question": {"query": "What do I know about the user's travel?"}}),
     }
 

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from ray.serve.handle import DeploymentHandle
 
+    from rearview_pipelines.memory import Memory
     from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
     from rearview_pipelines.receipts import Receipt
+    from rearview_pipelines.requests import ObserveRequest
     from rearview_pipelines.stores.milvus import MilvusIndex
-    from rearview_pipelines.write.stages import Item
+    from rearview_pipelines.write.handouts import Handout
+    from rearview_pipelines.write.item import Item
     from rearview_pipelines.write.writer import Writer
 
 READY_SECONDS = 2.0
@@ -117,16 +120,20 @@ class WriteReplica:
     async def _open(self) -> Writer:
         from rearview_pipelines.models.files import read_card
         from rearview_pipelines.service import SystemClock
-        from rearview_pipelines.write.keys import load_or_create
-        from rearview_pipelines.write.stages import Tools
-        from rearview_pipelines.write.writer import Writer
+        from rearview_pipelines.stores.hot import HotIndex, OwnChanges
         from rearview_serve.adapters import HandleEmbedder
+        from rearview_serve.composing import guards, opened_writer
 
         quiet()
+        parts = guards(Path(self._arguments.data), self._arguments)
         embedder = HandleEmbedder(self._embed, read_card(Path(self._arguments.embed_folder), "embedder"))
-        index = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
-        ring = load_or_create(Path(self._arguments.data))
-        return Writer(Tools(index, embedder, ring, SystemClock()))
+        milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
+        own = OwnChanges()
+        # Relations look at what is near before every write: in memory, as recalls do.
+        index = HotIndex(milvus, own, embedder.dimension, self._arguments.hot_rows)
+        writer, _ = await opened_writer(parts, index, embedder, SystemClock(), self._arguments)
+        own.of(writer)
+        return writer
 
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:
         return await (await self._writer()).write(principal, items, key)
@@ -134,8 +141,20 @@ class WriteReplica:
     async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         return await (await self._writer()).patch(principal, id_, changes, if_match)
 
-    async def forget(self, principal: Principal, ids: list[str]) -> list[str]:
-        return await (await self._writer()).forget(principal, ids)
+    async def forget(self, principal: Principal, ids: list[str], session: str | None = None) -> list[str]:
+        return await (await self._writer()).forget(principal, ids, session)
+
+    async def observe(self, principal: Principal, request: ObserveRequest, key: str | None) -> list[Receipt]:
+        return await (await self._writer()).observe(principal, request, key)
+
+    async def release(self, principal: Principal, id_: str) -> Memory:
+        return await (await self._writer()).release(principal, id_)
+
+    async def resign(self, tenant: str, ids: list[str]) -> int:
+        return await (await self._writer()).resign(tenant, ids)
+
+    async def handed(self, handout: Handout) -> None:
+        await (await self._writer()).handed(handout)
 
     async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
         return await (await self._writer()).changes(tenant, epoch, since)
@@ -164,10 +183,11 @@ class RecallReplica:
         from rearview_pipelines.recall.pipeline import RecallPipeline
         from rearview_pipelines.service import MemoryService, SystemClock
         from rearview_pipelines.stores.hot import HotIndex
-        from rearview_pipelines.write.keys import load_or_create
         from rearview_serve.adapters import HandleEmbedder, HandleReranker, HandleWriter
         from rearview_serve.auth import TokenStore
+        from rearview_serve.composing import guards, trust
         from rearview_serve.ingress import Ingress, create_app
+        from rearview_serve.limits import Limits
         from rearview_serve.metrics import Metrics
 
         quiet()
@@ -179,14 +199,15 @@ class RecallReplica:
         writer = HandleWriter(self._write)
         milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
         index = HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows)
-        ring = load_or_create(Path(arguments.data))
+        trusted = trust(guards(Path(arguments.data), arguments))
         service = MemoryService(
             writer,
-            RecallPipeline(index, embedder, reranker, ring, SystemClock()),
+            RecallPipeline(index, embedder, reranker, trusted.keys, SystemClock(), trusted.reader),
             index,
             embedder,
             reranker,
             arguments.floor,
+            trusted,
         )
         parts = {
             "index": _in_time("index", service.ping),
@@ -204,6 +225,7 @@ class RecallReplica:
                 arguments.mcp_seconds,
                 tuple(arguments.mcp_hosts),
                 arguments.recall_defaults,
+                Limits(arguments.rate_recall, arguments.rate_write),
             )
         )
 

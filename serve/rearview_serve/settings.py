@@ -1,7 +1,7 @@
 """Every setting, read once from REARVIEW_* variables. `rearview settings` prints this page."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from platformdirs import user_cache_path
 from pydantic import Field, ValidationError
@@ -48,6 +48,32 @@ class Settings(BaseSettings):
         (), description='JSON list of further Host headers that MCP accepts, such as ["memory.example:*"].'
     )
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
+    privacy: Literal["patterns", "strict", "off"] = Field(
+        "patterns",
+        description="Personal data that is scrubbed: patterns (by form), strict (names, places, addresses and birth dates"
+        " too; needs spaCy's model), off.",
+    )
+    privacy_actions: dict[str, str] = Field(
+        default_factory=dict,
+        description="JSON object of entity to action: replace, mask, hash, encrypt, reject, keep. Not named: replace.",
+    )
+    privacy_threshold: float = Field(0.5, description="Least sureness, 0 to 1, from which a find counts.")
+    privacy_patterns: tuple[dict[str, str], ...] = Field(
+        (), description='JSON list of own patterns: [{"entity": "EMPLOYEE_ID", "pattern": "EMP-[0-9]{6}"}].'
+    )
+    secrets: Literal["refuse", "redact"] = Field(
+        "refuse", description="What becomes of a memory that holds a secret: refuse it, or keep it without the secret."
+    )
+    poison_threshold: float = Field(
+        0.7, ge=0, le=1, description="Suspicion, 0 to 1, from which a memory is quarantined. 1: hardly anything is."
+    )
+    quota: int | None = Field(
+        None, ge=1, description="Memories that a tenant may keep, hot and cold together. None: no limit."
+    )
+    rate_recall: float = Field(
+        500, ge=0, description="Recall requests a second of one principal, burst 2x. 0: no limit."
+    )
+    rate_write: float = Field(200, ge=0, description="Write requests a second of one principal, burst 2x. 0: no limit.")
     top_k: int = Field(5, ge=1, le=MAX_TOP_K, description="Memories that a recall answers where it does not say.")
     token_budget: int | None = Field(
         500, ge=1, description="Tokens of text that a recall answers where it does not say. null: no budget."
@@ -69,6 +95,14 @@ class Settings(BaseSettings):
 def recall_defaults(settings: Settings) -> dict[str, Any]:
     """What a recall is asked with where the caller does not say."""
     return {name: getattr(settings, name) for name in ("top_k", "token_budget", "deadline_ms")}
+
+
+def trust_settings(settings: Settings) -> dict[str, Any]:
+    """The settings of the write path that can be trusted, as the application's arguments name them."""
+    names = (
+        "privacy", "privacy_actions", "privacy_threshold", "privacy_patterns", "secrets", "poison_threshold", "quota",
+    )  # fmt: skip
+    return {name: getattr(settings, name) for name in names}
 
 
 def read_settings(**given: Any) -> Settings:

@@ -22,14 +22,14 @@ import httpx
 
 from rearview_pipelines.errors import RearviewError, SetupError
 from rearview_pipelines.models.export import cached, is_cached
-from rearview_pipelines.write.keys import load_or_create
 from rearview_serve import folder, ray_runtime, sample
 from rearview_serve.arguments import AppArguments
 from rearview_serve.auth import TokenStore
 from rearview_serve.client import Client
+from rearview_serve.composing import guards
 from rearview_serve.log_pipe import rotating_pipe
 from rearview_serve.milvus_process import MilvusProcess
-from rearview_serve.settings import Settings, recall_defaults
+from rearview_serve.settings import Settings, recall_defaults, trust_settings
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 2.0
@@ -87,7 +87,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     logging.getLogger().setLevel(settings.log_level)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    load_or_create(data)
+    guards(data, settings)  # what cannot be used says so here, not in a replica's log
     token = TokenStore(data).first_admin()
     runtime = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rearview-", ignore_cleanup_errors=True)))
 
@@ -127,6 +127,9 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         mcp_seconds=settings.mcp_seconds,
         mcp_hosts=settings.mcp_hosts,
         max_body=settings.max_body,
+        rate_recall=settings.rate_recall,
+        rate_write=settings.rate_write,
+        **trust_settings(settings),
     )
     say("Ray: starting")
     stack.enter_context(ray_runtime.running(settings, logs, runtime, arguments, started, say))

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field, create_model
 from rearview_pipelines.errors import FieldError, InvalidInput, RearviewError
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.recall.answers import Hidden, Hit, RecallAnswer
-from rearview_pipelines.requests import Filters, ListRequest, RecallRequest, WriteRequest, parse
+from rearview_pipelines.requests import Filters, ListRequest, RecallRequest, TranscriptRequest, WriteRequest, parse
 
-_OURS = ("tenant", "derived", "signature")
+_OURS = ("tenant", "derived", "signature", "support")
 """Fields of a record that are not shown as they are: the scope's name, and proof for our own use."""
 
 
@@ -32,6 +32,15 @@ HitOut = _public("HitOut", Hit)
 
 class MemoryPage(BaseModel):
     memories: list[MemoryOut]  # type: ignore[valid-type]
+    next_cursor: str | None
+
+
+class History(BaseModel):
+    memories: list[MemoryOut]  # type: ignore[valid-type]
+
+
+class TranscriptPage(BaseModel):
+    turns: list[dict[str, Any]]
     next_cursor: str | None
 
 
@@ -166,6 +175,16 @@ def read_list(query: Mapping[str, list[str]]) -> ListRequest:
         return parse(ListRequest, request)
     except InvalidInput as error:
         raise _as_parameters(error) from error
+
+
+def read_transcript(session: str, query: Mapping[str, list[str]]) -> TranscriptRequest:
+    """Which turns of a session, from its path and query string. Raises InvalidInput naming the field."""
+    request: dict[str, Any] = {"session": session}
+    for name, values in query.items():
+        if name not in ("limit", "cursor"):
+            raise InvalidInput.one(name, "is not a parameter", "remove it; the parameters are limit and cursor")
+        request[name] = _number(name, values[-1], int)
+    return parse(TranscriptRequest, request)
 
 
 def _as_parameters(error: InvalidInput) -> InvalidInput:

@@ -19,15 +19,17 @@ from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write import changes
 from rearview_pipelines.write.changes import ChangeNotes
-from rearview_pipelines.write.keys import KeyRing
 from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.keys import KeyRing
 from rearview_pipelines.write.writer import Writer
 
 
 class Setup:
     def __init__(self, index: MemoryIndexInMemory, ring: KeyRing, limit: int = 1000) -> None:
         self.index, self.clock, embedder = index, FakeClock(), HashEmbedder()
-        self.writer = Writer(Tools(index, embedder, ring, self.clock, Ledger(ObjectStoreInMemory(), ring, None, self.clock.now)))
+        self.writer = Writer(
+            Tools(index, embedder, ring, self.clock, Ledger(ObjectStoreInMemory(), ring, None, self.clock.now))
+        )
         self.hot = HotIndex(index, self.writer, DIMENSION, limit)
         recaller = RecallPipeline(self.hot, embedder, None, ring, self.clock)
         self.service = MemoryService(self.writer, recaller, self.hot, embedder, None, 0.0)

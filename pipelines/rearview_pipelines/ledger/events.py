@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import rfc8785
 
@@ -70,7 +71,7 @@ def event_of(op: Op, memory: Memory) -> Event:
 
 def encode(writer: str, seq: int, previous: str, at: datetime, events: Sequence[Event], ring: KeyRing) -> bytes:
     """A batch as bytes, signed with the active key."""
-    body = {
+    body: dict[str, Any] = {
         "format": FORMAT,
         "writer": writer,
         "seq": seq,

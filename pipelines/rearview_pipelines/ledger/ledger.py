@@ -54,6 +54,17 @@ class LedgerReader:
                     self.broken = str(error)
                     log.error("the ledger does not hold: %s", error)
 
+    async def events_of(self, tenant: str, id_: str) -> list[dict[str, object]]:
+        """What the log says of one memory, oldest first."""
+        await self.follow()
+        return [
+            {"batch": batch.seq, "at": batch.at, "op": e.op.value, "version": e.version, "state": e.state.value,
+             "digest": e.digest, "kid": batch.kid}
+            async for batch in self.walk()
+            for e in batch.events
+            if (e.tenant, e.id) == (tenant, id_)
+        ]  # fmt: skip
+
     async def walk(self) -> AsyncIterator[Batch]:
         """Every batch from the first on, checked again. Raises BrokenChain at the first that does not hold."""
         seq, previous = 1, GENESIS
@@ -61,7 +72,7 @@ class LedgerReader:
             batch = decode(raw, WRITER, seq, previous, self.keys.ring)
             yield batch
             seq, previous = seq + 1, batch.hash
-        names = await self.store.list(f"ledger/{WRITER}/")
+        names = await self.store.keys(f"ledger/{WRITER}/")
         if len(names) != seq - 1:
             raise BrokenChain(f"batch {seq} is missing, others follow it")
 
@@ -79,7 +90,9 @@ class Witness:
         except FileNotFoundError:
             return 0, GENESIS
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Unavailable(f"the ledger's witness {self.path.name} cannot be read: restore it from a backup") from error
+            raise Unavailable(
+                f"the ledger's witness {self.path.name} cannot be read: restore it from a backup"
+            ) from error
 
     def write(self, seq: int, hash_: str) -> None:
         write_private(self.path, json.dumps({"seq": seq, "hash": hash_}))
@@ -118,14 +131,15 @@ class Ledger(LedgerReader):
         """Record events; on return they are on disk. Raises Unavailable: nothing was recorded then."""
         if not self._checked:
             await self.open()
-        seq = self.head.seq + 1
-        raw = encode(WRITER, seq, self.head.hash, self._now(), events, self.keys.ring)
-        try:
-            await self.store.put(_key(seq), raw, new=True)
-        except AlreadyThere as error:
-            self._checked = False
-            raise Unavailable("another writer has written to this store's ledger") from error
-        self.head.apply(decode(raw, WRITER, seq, self.head.hash, self.keys.ring))
+        async with self._lock:  # a reader in this process may be following the same head
+            seq = self.head.seq + 1
+            raw = encode(WRITER, seq, self.head.hash, self._now(), events, self.keys.ring)
+            try:
+                await self.store.put(_key(seq), raw, new=True)
+            except AlreadyThere as error:
+                self._checked = False
+                raise Unavailable("another writer has written to this store's ledger") from error
+            self.head.apply(decode(raw, WRITER, seq, self.head.hash, self.keys.ring))
         if self._witness:
             self._witness.write(self.head.seq, self.head.hash)
         await self.store.delete(_PENDING)

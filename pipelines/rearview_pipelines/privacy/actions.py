@@ -22,7 +22,9 @@ _HASH_CHARACTERS = 20
 """Of base32: 100 bits."""
 _TOKEN = re.compile(r"<([A-Z][A-Z0-9_]{1,39}):enc:([A-Za-z0-9]{1,32}):([A-Za-z0-9_-]{20,})>")
 
-STAND_INS = re.compile(r"<[A-Z][A-Z0-9_]{1,39}:(?:enc:[A-Za-z0-9]{1,32}:[A-Za-z0-9_-]{20,}|[a-z2-7]{20})>|<SECRET:[a-z_]{2,40}>")
+STAND_INS = re.compile(
+    r"<[A-Z][A-Z0-9_]{1,39}:(?:enc:[A-Za-z0-9]{1,32}:[A-Za-z0-9_-]{20,}|[a-z2-7]{20})>|<SECRET:[a-z_]{2,40}>"
+)
 """What an earlier scrubbing left: nothing in it is anybody's data, whatever its characters look like."""
 
 

@@ -56,7 +56,9 @@ class Finder:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._entities = set(policy.entities)
-        self._always = bool(policy.patterns) or bool(self._entities & {"PERSON", "ADDRESS", "DATE_OF_BIRTH", "LOCATION"})
+        self._always = bool(policy.patterns) or bool(
+            self._entities & {"PERSON", "ADDRESS", "DATE_OF_BIRTH", "LOCATION"}
+        )
         if self._entities & set(NAMED):
             _ = self._names  # loaded now, not by the first write
 
@@ -68,22 +70,31 @@ class Finder:
         if not plain.text or not (self._always or _WORTH_A_LOOK.search(plain.text)):
             return ()
         wanted = sorted(self._entities)
-        found = self._patterns.analyze(
-            plain.text, ANY_LANGUAGE, wanted, score_threshold=self._policy.threshold
-        )
+        found = self._patterns.analyze(plain.text, ANY_LANGUAGE, wanted, score_threshold=self._policy.threshold)
         spans = [_span(result) for result in found]
         if self._entities & set(NAMED) and _LATIN_NAME.search(plain.text):
             named = [e for e in NAMED if e in self._entities]
-            spans += [_span(r) for r in self._names.analyze(plain.text, "en", named, score_threshold=self._policy.threshold)]
+            spans += [
+                _span(r) for r in self._names.analyze(plain.text, "en", named, score_threshold=self._policy.threshold)
+            ]
         return merged(Span(*plain.back(s.start, s.end), s.kind, s.score) for s in _trimmed(spans, plain.text))
 
     @cached_property
     def _patterns(self) -> AnalyzerEngine:
         all_of = [
-            email.recognizer(), *phone.recognizers(), *cards.recognizers(), iban.recognizer(), *chinese_ids.recognizers(),
-            *documents.recognizers(), *plate.recognizers(), *messengers.recognizers(), ssn.recognizer(), ip.recognizer(),
-            *people.recognizers(), *(_Custom(p) for p in self._policy.patterns),
-        ]  # fmt: skip
+            email.recognizer(),
+            *phone.recognizers(),
+            *cards.recognizers(),
+            iban.recognizer(),
+            *chinese_ids.recognizers(),
+            *documents.recognizers(),
+            *plate.recognizers(),
+            *messengers.recognizers(),
+            ssn.recognizer(),
+            ip.recognizer(),
+            *people.recognizers(),
+            *(_Custom(p) for p in self._policy.patterns),
+        ]
         wanted = [r for r in all_of if set(r.supported_entities) & self._entities]
         registry = RecognizerRegistry(wanted, supported_languages=[ANY_LANGUAGE])
         engine = NoOpNlpEngine(models=[{"lang_code": ANY_LANGUAGE, "model_name": ""}])
@@ -102,8 +113,8 @@ class Finder:
             engine.load()
         except OSError as error:
             raise SetupError(
-                f"REARVIEW_PRIVACY: names and places need the package {MODEL.replace('_', '-')}; install it, or use the "
-                "preset `patterns`"
+                f"REARVIEW_PRIVACY: names and places need the package {MODEL.replace('_', '-')}; install it, or use "
+                "the preset `patterns`"
             ) from error
         registry = RecognizerRegistry(
             [SpacyRecognizer(supported_language="en", supported_entities=list(NAMED))], supported_languages=["en"]
@@ -119,7 +130,9 @@ class _NoContext(ContextAwareEnhancer):
     def __init__(self) -> None:
         super().__init__(0.0, 0.0, 0, 0)
 
-    def enhance_using_context(self, text: str, raw_results: list[RecognizerResult], *_: Any, **__: Any) -> list[RecognizerResult]:
+    def enhance_using_context(
+        self, text: str, raw_results: list[RecognizerResult], *_: Any, **__: Any
+    ) -> list[RecognizerResult]:
         return raw_results
 
 

@@ -50,7 +50,9 @@ def _compiles(value: str) -> str:
             if pattern.search(sign * 4000 + "!", timeout=PATTERN_SECONDS):
                 continue
         except TimeoutError as error:
-            raise ValueError("backtracks for too long on repeated characters; make its parts exclude each other") from error
+            raise ValueError(
+                "backtracks for too long on repeated characters; make its parts exclude each other"
+            ) from error
     if pattern.match(""):
         raise ValueError("matches the empty text")
     return value
@@ -105,5 +107,7 @@ def read_policy(**given: object) -> Policy:
 
 def _setting(where: str) -> str:
     name, _, rest = where.partition(".")
-    setting = {"preset": "REARVIEW_PRIVACY", "secrets": "REARVIEW_SECRETS"}.get(name, f"REARVIEW_PRIVACY_{name.upper()}")
+    setting = {"preset": "REARVIEW_PRIVACY", "secrets": "REARVIEW_SECRETS"}.get(
+        name, f"REARVIEW_PRIVACY_{name.upper()}"
+    )
     return f"{setting} ({rest})" if rest else setting

@@ -78,10 +78,9 @@ class Scrubber:
         update = self._fields(draft, tenant, found)
         return (draft.model_copy(update=update) if update else draft), found
 
-    def memory(self, memory: Memory, tenant: str) -> Memory:
-        """A record as it may leave: what an older policy let in is masked on the way out."""
-        update = self._fields(memory, tenant, Found())
-        return memory.model_copy(update=update) if update else memory
+    def changes(self, memory: Memory) -> dict[str, Any]:
+        """The fields of a record that must not leave as they are, as they may."""
+        return self._fields(memory, memory.tenant, Found())
 
     def refuses(self, found: Found) -> bool:
         return bool(found.secrets) and self.policy.secrets is OnSecret.REFUSE

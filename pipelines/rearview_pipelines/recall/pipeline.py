@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from rearview_pipelines.errors import RearviewError
+from rearview_pipelines.ledger.head import Finding
+from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Part, Reranker, Vector, Where
 from rearview_pipelines.principal import Principal
@@ -16,11 +18,12 @@ from rearview_pipelines.recall.answers import RecallAnswer
 from rearview_pipelines.recall.boosts import age_days, recency
 from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, where_of
 from rearview_pipelines.recall.fusion import Candidate, fuse
+from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
 from rearview_pipelines.requests import RecallRequest
+from rearview_pipelines.stores.rows import fits
 from rearview_pipelines.text.analyse import fold
-from rearview_pipelines.write.keys import KeyRing
-from rearview_pipelines.write.signing import verify
+from rearview_pipelines.write.keys import Keys
 
 log = logging.getLogger(__name__)
 
@@ -49,15 +52,24 @@ class Progress:
 
 class RecallPipeline:
     def __init__(
-        self, index: MemoryIndex, embedder: Embedder, reranker: Reranker | None, ring: KeyRing, clock: Clock
+        self,
+        index: MemoryIndex,
+        embedder: Embedder,
+        reranker: Reranker | None,
+        keys: Keys,
+        clock: Clock,
+        ledger: LedgerReader | None = None,
     ) -> None:
         self._index = index
         self._embedder = embedder
         self._reranker = reranker
-        self._ring = ring
         self._clock = clock
-        self.rejected_rows = 0
-        """Rows left out since the start because their signature did not hold."""
+        self.integrity = Integrity(keys, ledger)
+
+    @property
+    def rejected_rows(self) -> int:
+        """Rows left out since the start because they were not as they were written."""
+        return self.integrity.counts.total()
 
     async def recall(self, principal: Principal, request: RecallRequest, floor: float = 0.0) -> RecallAnswer:
         """The few memories that answer the query. Raises Forbidden for a filter beyond the credential.
@@ -69,6 +81,7 @@ class RecallPipeline:
         seconds = request.deadline_ms / 1000
         end = started + seconds
         where = self._where(principal, request)
+        await self.integrity.follow()
         limit = EXACT_LIMIT if request.mode == "exact" else max(ROUTE_LIMIT, 3 * request.top_k)
         found = await routes.ask(
             request,
@@ -83,7 +96,7 @@ class RecallPipeline:
         candidates = fuse(found.routes)
         try:
             async with asyncio.timeout(max(end - time.monotonic(), 0)):
-                await self._refine(principal, request, candidates, found.vector, end, progress)
+                await self._refine(principal, request, where, candidates, found.vector, end, progress)
         except TimeoutError:
             progress.degraded.append("deadline")
         except RearviewError as error:
@@ -106,12 +119,16 @@ class RecallPipeline:
         )
 
     def holds(self, memory: Memory) -> bool:
-        """Whether a record is as it was signed; one that is not is logged by id and counted."""
-        if verify(memory, self._ring):
-            return True
-        self.rejected_rows += 1
-        log.error("memory %s is left out: its signature does not hold", memory.id)
-        return False
+        """Whether a record is as it was signed and recorded."""
+        return self.integrity.holds(memory)
+
+    async def _sound(self, tenant: str, memory: Memory) -> bool:
+        """The same, for a row that may have been read from a replica of the store that lags behind."""
+        if self.integrity.look(memory) is Finding.REPLAYED:
+            newest = (await self._index.get(tenant, [memory.id], fresh=True)).get(memory.id)
+            if newest is not None and newest.version > memory.version and self.holds(newest):
+                return False  # it was changed while we looked: not what was asked for, and no alarm
+        return self.holds(memory)
 
     def _where(self, principal: Principal, request: RecallRequest) -> Where:
         where = where_of(principal, request.filters)
@@ -132,13 +149,14 @@ class RecallPipeline:
         self,
         principal: Principal,
         request: RecallRequest,
+        where: Where,
         candidates: Sequence[Candidate],
         vector: Vector | None,
         end: float,
         progress: Progress,
     ) -> None:
         """Turn candidates into hits, leaving in `progress` the best answer after every step."""
-        await self._verify(principal, request, candidates, progress)
+        await self._verify(principal, request, where, candidates, progress)
         if request.recency_weight:
             now = self._clock.now()
             for seen in progress.hits:
@@ -154,6 +172,7 @@ class RecallPipeline:
         self,
         principal: Principal,
         request: RecallRequest,
+        where: Where,
         candidates: Sequence[Candidate],
         progress: Progress,
     ) -> None:
@@ -172,7 +191,7 @@ class RecallPipeline:
                 memory = records.get(candidate.id)
                 if memory is None or memory.state is State.FORGOTTEN or not principal.sees(memory):
                     continue
-                if not self.holds(memory):
+                if not await self._sound(principal.tenant, memory) or not fits(memory, where):
                     continue
                 if memory.state not in self._shown_states(request):
                     progress.hidden_state += 1

@@ -27,7 +27,7 @@ class FolderStore:
             return None
         return await asyncio.to_thread(_read, path)
 
-    async def list(self, prefix: str) -> list[str]:
+    async def keys(self, prefix: str) -> list[str]:
         return await asyncio.to_thread(self._list, self._path(prefix.rstrip("/")))
 
     async def delete(self, key: str) -> None:

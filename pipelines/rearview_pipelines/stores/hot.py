@@ -16,7 +16,7 @@ from typing import Protocol
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Changes, Match, MemoryIndex, Part, Vector, Where
+from rearview_pipelines.ports import Changes, Inspected, Match, MemoryIndex, Part, Vector, Where
 from rearview_pipelines.stores.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,20 @@ class ChangeLog(Protocol):
     """The writer, as far as it tells what it changed."""
 
     async def changes(self, tenant: str, epoch: str, since: int) -> Changes: ...
+
+
+class OwnChanges:
+    """The writer's own hot scopes follow the writer that uses them: tied together once both are there."""
+
+    def __init__(self) -> None:
+        self._writer: ChangeLog | None = None
+
+    def of(self, writer: ChangeLog) -> None:
+        self._writer = writer
+
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
+        assert self._writer is not None
+        return await self._writer.changes(tenant, epoch, since)
 
 
 class LoadableIndex(MemoryIndex, Protocol):
@@ -209,6 +223,9 @@ class HotIndex:
         counted = Counter({state.value: 0 for state in State})
         counted.update(memory.state.value for memory in scope.memories.values())
         return counted
+
+    async def inspect(self, tenant: str, ids: Sequence[str] | None = None) -> list[Inspected]:
+        return await self._index.inspect(tenant, ids)
 
     async def ping(self) -> None:
         await self._index.ping()

@@ -20,7 +20,7 @@ from pymilvus.exceptions import MilvusException
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Condition, Match, Part, Vector, Where
+from rearview_pipelines.ports import Condition, Inspected, Match, Part, Vector, Where
 from rearview_pipelines.stores.collection import CHANNEL, COLLECTION, prepare
 from rearview_pipelines.stores.expressions import expression
 from rearview_pipelines.stores.rows import memory_of, part_of, row_id, rows_of
@@ -130,6 +130,14 @@ class MilvusIndex:
             where = Where((Condition("memory", "in", long), Condition("part", "gt", 1)))
             rows += await self._rows(tenant, where, _WHOLE_FIELDS, fresh=True)
         return _memories(rows)
+
+    async def inspect(self, tenant: str, ids: Sequence[str] | None = None) -> list[Inspected]:
+        where = Where() if ids is None else Where((Condition("memory", "in", tuple(ids)),))
+        rows = await self._rows(tenant, where, ["*"], fresh=True)
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            found.setdefault(_split(row["id"])[0], []).append(row)
+        return [_inspected(id_, sorted(of, key=lambda r: r["part"])) for id_, of in found.items()]
 
     async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
         hits = await self._search(tenant, where, vector, "vector", {"metric_type": "COSINE"}, limit, fresh)
@@ -264,6 +272,14 @@ def _memories(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Memory, tuple[Par
             parts.setdefault(row["memory"], []).append(part_of(row))
     heads = [memory_of(row) for row in rows if row["part"] == 0]
     return [(m, tuple(sorted(parts.get(m.id, ()), key=lambda p: p.number))) for m in heads]
+
+
+def _inspected(id_: str, rows: list[dict[str, Any]]) -> Inspected:
+    head = next((row for row in rows if row["id"] == id_), None)
+    if head is None:  # parts whose record is gone
+        head = rows[0] | {"id": id_, "record": "", "text": ""}
+    parts = tuple(part_of(row) for row in rows if row["terms"])
+    return Inspected(id_, memory_of(head), parts, tuple(rows))
 
 
 def partition_name(tenant: str) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from rearview_pipelines.fields import millis
-from rearview_pipelines.memory import Layer, Memory
+from rearview_pipelines.memory import Layer, Memory, Signature
 from rearview_pipelines.ports import Condition, Part, Where
 
+_NOT_ITS_OWN = Signature(kid="moved", mac="")
 FOREVER = 2**62
 """Milliseconds; the end of what has none."""
 
@@ -95,7 +96,7 @@ def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[
 
 
 def memory_of(row: Mapping[str, Any]) -> Memory:
-    """The record of a first row, as it was written; in a row that is not its own it loses its signature.
+    """The record of a first row, as it was written; in a row that is not its own its signature fails.
 
     A record that was moved whole, to another id or another tenant, would verify otherwise. One that
     cannot be read at all stands there unsigned, so that it is named instead of failing every reader.
@@ -105,10 +106,15 @@ def memory_of(row: Mapping[str, Any]) -> Memory:
     except (ValueError, TypeError):
         nothing = datetime.fromtimestamp(0, UTC)
         return Memory(
-            id=row["id"], tenant=row["tenant"], text=row["text"], layer=Layer.SEMANTIC, created_at=nothing, updated_at=nothing
+            id=row["id"],
+            tenant=row["tenant"],
+            text=row["text"],
+            layer=Layer.SEMANTIC,
+            created_at=nothing,
+            updated_at=nothing,
         )
     if (memory.id, memory.tenant) != (row["id"], row["tenant"]):
-        return memory.model_copy(update={"id": row["id"], "tenant": row["tenant"], "signature": None})
+        return memory.model_copy(update={"id": row["id"], "tenant": row["tenant"], "signature": _NOT_ITS_OWN})
     return memory
 
 
@@ -121,6 +127,11 @@ def matches(where: Where, columns: Mapping[str, Any]) -> bool:
     return all(_test(columns, c) for c in where.all_of) and all(
         any(_test(columns, c) for c in group) for group in where.any_of
     )
+
+
+def fits(memory: Memory, where: Where) -> bool:
+    """Whether a record itself passes a filter, whatever the columns beside it say: they are not what is signed."""
+    return matches(where, columns_of(memory) | {"part": 0})
 
 
 def _test(columns: Mapping[str, Any], condition: Condition) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rearview_pipelines.errors import Conflict, Forbidden, NotFound
+from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.principal import Principal
@@ -41,7 +41,7 @@ def _stages(item: Item) -> tuple[Stage, ...]:
     return (embed, sign_records, store)
 
 
-async def settle_identity(work: Work, changes: Mapping[str, Any], tools: Tools) -> None:
+async def settle_identity(work: Work, tools: Tools) -> None:
     """In place if the memory is still itself; else the old one is superseded by what the edit makes."""
     [item] = work.items
     old = item.previous
@@ -79,13 +79,10 @@ async def own(principal: Principal, ids: Sequence[str], tools: Tools, *, unfinis
     memories = []
     for id_ in ids:
         memory = found.get(id_)
-        if memory is None or not principal.sees(memory):
+        gone = memory is not None and memory.state is State.FORGOTTEN
+        if gone and memory is not None and not (unfinished and await _has_parts(memory, tools)):
             raise NotFound()
-        if memory.state is State.FORGOTTEN and not (unfinished and await _has_parts(memory, tools)):
-            raise NotFound()
-        if not principal.may_change(memory):
-            raise Forbidden("this memory belongs to another agent or user; only they or an admin change it")
-        memories.append(memory)
+        memories.append(principal.changeable(memory))
     return memories
 
 

@@ -55,5 +55,3 @@ async def resign(tenant: str, ids: Sequence[str], tools: Tools) -> int:
     if rows:
         await tools.index.upsert(rows)
     return len(rows)
-
-

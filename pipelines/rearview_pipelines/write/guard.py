@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 
 from rearview_pipelines.privacy.engine import PatternTooSlow
 from rearview_pipelines.write.item import Item, Tools, Work
@@ -28,7 +29,7 @@ def _guard(item: Item, tools: Tools) -> None:
     except PatternTooSlow:
         item.reject("pii:unchecked")
         return
-    item.redactions = dict(found.redactions)
+    item.redactions = dict(Counter(item.redactions) + found.redactions)
     secrets = tuple(f"secret:{kind}" for kind in sorted(found.secrets))
     if tools.scrubber.refuses(found):
         item.reject(*secrets)

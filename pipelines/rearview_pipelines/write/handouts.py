@@ -49,7 +49,7 @@ class Handouts:
         if self._store is None:
             return
         oldest = (now - KEPT).date().isoformat()
-        for key in await self._store.list(_PREFIX):
+        for key in await self._store.keys(_PREFIX):
             if key.split("/")[1] < oldest:
                 await self._store.delete(key)
                 continue
@@ -108,5 +108,3 @@ class Handouts:
                 if len(ids) >= most:
                     break
         return list(ids)[:most]
-
-

@@ -53,9 +53,7 @@ class Item:
 
     def reject(self, *reasons: str) -> None:
         """Keep nothing of it, and say why."""
-        self.receipt = Receipt(
-            id=None, status=Status.REJECTED, reasons=reasons, redactions=self.redactions, version=0
-        )
+        self.receipt = Receipt(id=None, status=Status.REJECTED, reasons=reasons, redactions=self.redactions, version=0)
         self.final = True
 
 

@@ -29,7 +29,7 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True)
 class KeyRing:
-    """`identity` makes ids and never rotates; `masters` sign and verify by key id; `active` names the one that signs."""
+    """`identity` makes ids and never rotates; `masters` sign and verify by key id; `active` names who signs."""
 
     identity: bytes
     masters: Mapping[str, bytes]

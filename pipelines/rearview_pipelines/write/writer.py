@@ -7,6 +7,7 @@ one upsert and one batch of the ledger. That also is why fifty writers of one te
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from rearview_pipelines.errors import Conflict
 from rearview_pipelines.ledger.events import Op
@@ -14,7 +15,8 @@ from rearview_pipelines.memory import Memory, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
-from rearview_pipelines.requests import MAX_BATCH
+from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
+from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.write import edit, forgetting
 from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.commit import recover, store
@@ -24,6 +26,7 @@ from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.idempotency import Answers
 from rearview_pipelines.write.item import Item, Stage, Tools, Work
 from rearview_pipelines.write.known import identify, known
+from rearview_pipelines.write.observe import observe
 from rearview_pipelines.write.quota import within_quota
 from rearview_pipelines.write.records import sign_records
 from rearview_pipelines.write.relate.stage import relate
@@ -37,8 +40,10 @@ _Result = TypeVar("_Result")
 
 
 class Writer:
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: Tools, transcripts: Transcripts | None = None) -> None:
         self._tools = tools
+        self._transcripts = transcripts
+        self._sessions: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._lock = asyncio.Lock()
         self._waiting: list[tuple[list[Item], asyncio.Future[None]]] = []
         self._answers = Answers()
@@ -55,6 +60,22 @@ class Writer:
             return await self._write(items)
         drafts = [item.draft.model_dump_json() for item in items]
         return await self._answers.once(principal, idempotency_key, drafts, lambda: self._write(items))
+
+    async def observe(
+        self, principal: Principal, request: ObserveRequest, idempotency_key: str | None = None
+    ) -> list[Receipt]:
+        """Remember what is worth it of observed turns; a receipt a turn. All go to the session's transcript."""
+        principal.require_writer()
+
+        async def run() -> list[Receipt]:
+            assert self._transcripts is not None
+            one_at_a_time = self._sessions.setdefault((principal.tenant, request.session), asyncio.Lock())
+            async with one_at_a_time:
+                return await observe(principal, request, self._tools, self._transcripts, self._write)
+
+        if idempotency_key is None:
+            return await asyncio.shield(asyncio.ensure_future(run()))
+        return await self._answers.once(principal, idempotency_key, [request.model_dump_json()], run)
 
     async def _write(self, items: list[Item]) -> list[Receipt]:
         await self._run(PREPARE, Work(items))
@@ -132,6 +153,10 @@ class Writer:
         """Remember what a recall handed out."""
         await self._tools.handouts.note(handout)
 
+    async def close(self) -> None:
+        """Write what is only kept in memory yet."""
+        await self._tools.handouts.flush()
+
     async def ping(self) -> None:
         """Raises Unavailable unless the index answers, BrokenLedger if the ledger does not hold."""
         await self._tools.index.ping()
@@ -152,7 +177,7 @@ class Writer:
         await self._run((guard,), work)
         [item] = work.items
         if item.receipt is None:
-            await edit.settle_identity(work, changes, self._tools)
+            await edit.settle_identity(work, self._tools)
             await self._committed(stages(item), work)
         assert item.receipt is not None
         return item.receipt
@@ -181,14 +206,17 @@ class Writer:
 
         return await self._alone(released)
 
-    async def forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
-        """Replace memories by empty, signed tombstones; answers their ids.
+    async def forget(self, principal: Principal, ids: Sequence[str], session: str | None = None) -> list[str]:
+        """Replace memories by empty, signed tombstones; answers their ids. `session`: its transcript goes too.
 
         Raises NotFound if one is unknown, before any is touched. One whose forgetting failed half-way
         is finished.
         """
         principal.require_writer()
-        return await self._alone(lambda: self._forget(principal, ids))
+        done = await self._alone(lambda: self._forget(principal, ids)) if ids else []
+        if session is not None and self._transcripts is not None:
+            await self._transcripts.forget(principal, session)
+        return done
 
     async def _forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
         memories = await edit.own(principal, list(dict.fromkeys(ids)), self._tools, unfinished=True)
@@ -201,6 +229,9 @@ class Writer:
         finally:
             for memory in memories:
                 self._changes.note(principal.tenant, memory.id)
+        if self._transcripts is not None:
+            for said in {m.session for m in memories if m.session is not None}:
+                await self._transcripts.forget_turns(principal.tenant, said, {m.id for m in memories})
         return [m.id for m in memories]
 
     async def resign(self, tenant: str, ids: Sequence[str]) -> int:
@@ -233,10 +264,9 @@ def _reopen(items: Sequence[Item]) -> None:
         if not item.final:
             item.receipt = None
         item.supersedes, item.related, item.contradicts, item.ended_by = [], [], False, None
-        item.reasons = [r for r in item.reasons if r.startswith("secret:")]
+        item.reasons = [r for r in item.reasons if r.startswith(("secret:", "gate:"))]
 
 
 def _fail(future: asyncio.Future[None], error: Exception) -> None:
     future.set_exception(error)
     future.exception()  # its waiter may be gone; that is no reason for a warning
-

@@ -4,9 +4,7 @@ from rearview_pipelines.privacy.recognizers.base import Recognizer
 
 _LOCAL = r"(?<![a-z0-9.+@_-])(?!git@[a-z0-9.-]+:)[a-z0-9\u00c0-\u024f_][a-z0-9\u00c0-\u024f._%+'-]{0,63}"
 _LETTERS = r"a-z0-9\u00c0-\u024f"
-_DOMAIN = (
-    rf"(?:[{_LETTERS}](?:[{_LETTERS}-]{{0,61}}[{_LETTERS}])?\.){{1,8}}(?:[a-z]{{2,24}}|xn--[a-z0-9-]{{2,59}})(?![a-z0-9-])"
-)
+_DOMAIN = rf"(?:[{_LETTERS}](?:[{_LETTERS}-]{{0,61}}[{_LETTERS}])?\.){{1,8}}(?:[a-z]{{2,24}}|xn--[a-z0-9-]{{2,59}})(?![a-z0-9-])"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 
 PATTERNS = (

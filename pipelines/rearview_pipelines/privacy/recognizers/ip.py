@@ -64,7 +64,7 @@ class IpRecognizer(Recognizer):
 
 
 def _is_version(before: str, after: str) -> bool:
-    if before.endswith("://") or before.endswith("//"):
+    if before.endswith("//"):
         return False
     product = _PRODUCT.search(before) is not None and "://" not in before
     return product or _VERSION.search(before) is not None or _AFTER.match(after) is not None

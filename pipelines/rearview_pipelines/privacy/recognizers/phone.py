@@ -30,9 +30,7 @@ _INTERNATIONAL = (
     r"(?<![0-9A-Za-z+])\(?\+ ?\d{1,3}\)?(?:[ ./-]{0,2}\(?\d{1,5}\)?){2,7}(?: ?(?:ext\.?|x|转) ?\d{1,6})?" + END,
     rf"{START}00\d{{1,3}}[ -]\d{{1,5}}(?:[ -]?\d{{2,5}}){{1,5}}{END}",
 )
-_BESIDE = (
-    rf"{_WORDS}[^\d\n+@]{{0,10}}\K\+?\(?\d[\d ()./-]{{5,18}}\d{_EXTENSION}(?![0-9A-Za-z:])",
-)
+_BESIDE = (rf"{_WORDS}[^\d\n+@]{{0,10}}\K\+?\(?\d[\d ()./-]{{5,18}}\d{_EXTENSION}(?![0-9A-Za-z:])",)
 _SHORTEST, _LONGEST = 7, 15
 """Digits of a subscriber number; the longest is E.164's."""
 

@@ -17,8 +17,14 @@ _VALUE = r"([^\s\"'`,;，。；、！”’」<>()]{5,200})"
 _QUOTED = r"[\"'`“‘「]([^\"'`”’」\n]{4,200})[\"'`”’」]"
 _EITHER = rf"(?:{_QUOTED}|{_VALUE})"
 
-_ASSIGNED_PASSWORD = re.compile(rf"(?<![A-Za-z])[\w.-]{{0,40}}?{_PASSWORD}[\w-]{{0,12}}{_QUOTE}?\s{{0,3}}(?:=>|:=|=|:|：|＝)\s{{0,3}}{_EITHER}", re.IGNORECASE)
-_ASSIGNED_TOKEN = re.compile(rf"(?<![A-Za-z])[\w.-]{{0,40}}?{_TOKEN}[\w-]{{0,12}}{_QUOTE}?\s{{0,3}}(?:=>|:=|=|:|：|＝)\s{{0,3}}{_EITHER}", re.IGNORECASE)
+_ASSIGNED_PASSWORD = re.compile(
+    rf"(?<![A-Za-z])[\w.-]{{0,40}}?{_PASSWORD}[\w-]{{0,12}}{_QUOTE}?\s{{0,3}}(?:=>|:=|=|:|：|＝)\s{{0,3}}{_EITHER}",
+    re.IGNORECASE,
+)
+_ASSIGNED_TOKEN = re.compile(
+    rf"(?<![A-Za-z])[\w.-]{{0,40}}?{_TOKEN}[\w-]{{0,12}}{_QUOTE}?\s{{0,3}}(?:=>|:=|=|:|：|＝)\s{{0,3}}{_EITHER}",
+    re.IGNORECASE,
+)
 _XML = re.compile(
     rf"(?:key|name|id)=\"[\w.-]*(?:{_PASSWORD}|{_TOKEN})[\w.-]*\"\s+value=\"([^\"\n]{{4,200}})\"|<[\w:.-]*(?:{_PASSWORD}|secret|token)[\w:.-]*>([^<\n]{{4,200}})</",
     re.IGNORECASE,
@@ -28,7 +34,9 @@ _OPTION = re.compile(
     rf"|\brequirepass\s+|\bidentified\s+by\s+|\bwith\s+password\s+|\bpassword\s+(?=')){_EITHER}",
     re.IGNORECASE,
 )
-_CURL_USER = re.compile(rf"\bcurl\b[^\n]{{0,120}}?\s(?:-u|--user)[= ]?{_QUOTE}?[^\s:\"']{{1,80}}:([^\s\"']{{4,120}})", re.IGNORECASE)
+_CURL_USER = re.compile(
+    rf"\bcurl\b[^\n]{{0,120}}?\s(?:-u|--user)[= ]?{_QUOTE}?[^\s:\"']{{1,80}}:([^\s\"']{{4,120}})", re.IGNORECASE
+)
 _CONNECTION = re.compile(r"(?:;|\b)(?:password|pwd)\s?=\s?([^;\"'\s]{4,120})(?:;|$|\")", re.IGNORECASE)
 _FOR = r"\s+(?:for|of|to|on|at|für|de|del|pour)\s+[\w.@/-]+(?:\s+[\w.@/-]+){0,5}?"
 _IS = r"(?:\s+(?:is|was|are|ist|lautet|es|est|è)(?:\s+now)?\s+|\s*(?:[:=]|->|→|=>)\s*|\s+(?:was |has been )?(?:changed|set|reset|updated|rotated) to\s+)"
@@ -37,9 +45,11 @@ _BESIDE = re.compile(rf"\b(?:{_PASSWORD}|credentials?)\b[ ,]\s*{_EITHER}", re.IG
 _PHRASE = re.compile(rf"\bpass ?phrase\b(?:{_FOR})?{_IS}{_QUOTED}", re.IGNORECASE)
 _PIN = re.compile(rf"\bPIN(?: code)?(?:{_FOR})?{_IS}(\d{{4,8}})(?!\d|[.:/-]\d)", re.IGNORECASE)
 _SAID_TOKEN = re.compile(rf"\b{_TOKEN}\b(?:(?:{_FOR})?{_IS}|\s+){_EITHER}", re.IGNORECASE)
-_CHINESE_PIN = re.compile(r"(?:密\s?码|口\s?令)(?:现在|已经?)?(?:改|换|设)?(?:成了?|为|是|就是|：|:)\s*(\d{4,12})(?![\dA-Za-z年月日位次天个分秒小.-])")
+_CHINESE_PIN = re.compile(
+    r"(?:密\s?码|口\s?令)(?:现在|已经?)?(?:改|换|设)?(?:成了?|为|是|就是|：|:)\s*(\d{4,12})(?![\dA-Za-z年月日位次天个分秒小.-])"
+)
 _CHINESE = re.compile(
-    rf"(?:密\s?码|口\s?令|密\s?钥|私\s?钥|令\s?牌|凭\s?证|访问密钥|密碼|口令码|授权码|暗号)(?:现在|已经?|目前)?(?:改|换|设|设置|更新|重置)?(?:成了?|为|是|就是|：|:|=|＝|→|叫|\s)*\s*"
+    r"(?:密\s?码|口\s?令|密\s?钥|私\s?钥|令\s?牌|凭\s?证|访问密钥|密碼|口令码|授权码|暗号)(?:现在|已经?|目前)?(?:改|换|设|设置|更新|重置)?(?:成了?|为|是|就是|：|:|=|＝|→|叫|\s)*\s*"
     r"[\"'`“‘「]?([\x21\x23-\x26\x28-\x2b\x2d-\x3a\x3c-\x7e]{4,200})",
 )
 

@@ -62,4 +62,5 @@ def find(text: str) -> Iterator[Span]:
             # Where the pattern has a part for the value, the value; else all that matched.
             group = next((g for g in range(pattern.groups, 0, -1) if len(match[g] or "") >= _SHORTEST), 0)
             if not is_placeholder(match[group]):
-                yield Span(*match.span(group), kind)
+                start, end = match.span(group)
+                yield Span(start, end, kind)

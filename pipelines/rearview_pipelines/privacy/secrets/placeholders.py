@@ -17,7 +17,10 @@ _STAND_INS = frozenset(
 )
 _WRAPPED = re.compile(r"^(?:<[^>]*>|\$\{.*|\{\{?.*|\$\(.*|%[\w.]+%|\$[A-Za-z_]\w*|\[[^\]]*\]|@@?\w+@?|#\{.*|__\w+__)$")
 _CODE = re.compile(r"^(?:[A-Za-z_]{2,20}(?:\.|->|::)){1,5}[A-Za-z_]{2,30}[;,)]?$|[A-Za-z_][\w.]*\(|\w\[[\"'\w]+\]?")
-_YOURS = re.compile(r"\b(?:your|my|the|insert|enter|replace|example|sample|placeholder|redacted|goes[-_ ]here)(?:[-_ ]|$)", re.IGNORECASE)
+_YOURS = re.compile(
+    r"\b(?:your|my|the|insert|enter|replace|example|sample|placeholder|redacted|goes[-_ ]here)(?:[-_ ]|$)",
+    re.IGNORECASE,
+)
 
 
 def is_placeholder(value: str) -> bool:

@@ -74,13 +74,17 @@ _KEY_BLOCK = re.compile(
     r"|PuTTY-User-Key-File-\d:.*?(?:Private-MAC: *[0-9a-f]+|\Z)",
     re.DOTALL,
 )
-_PASSWORD_IN_URL = re.compile(r"(?<![A-Za-z0-9+.-])[a-z][a-z0-9+.-]{1,20}://([^\s/:@\"'<>]{0,80}):([^\s/@\"']{1,120})@(?=[^\s@/])", re.IGNORECASE)
+_PASSWORD_IN_URL = re.compile(
+    r"(?<![A-Za-z0-9+.-])[a-z][a-z0-9+.-]{1,20}://([^\s/:@\"'<>]{0,80}):([^\s/@\"']{1,120})@(?=[^\s@/])", re.IGNORECASE
+)
 _IN_QUERY = re.compile(
     r"[?&;](?:sig|signature|x-amz-signature|x-amz-security-token|token|access_token|api_?key|apikey|secret|password|auth)="
     r"([A-Za-z0-9%+/=_.~-]{16,})",
     re.IGNORECASE,
 )
-_ACCOUNT_KEY = re.compile(r"(?:AccountKey|SharedAccessKey|SharedAccessSignature)=([A-Za-z0-9+/=%&_.-]{20,})", re.IGNORECASE)
+_ACCOUNT_KEY = re.compile(
+    r"(?:AccountKey|SharedAccessKey|SharedAccessSignature)=([A-Za-z0-9+/=%&_.-]{20,})", re.IGNORECASE
+)
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})", re.IGNORECASE)
 _BEARER = re.compile(r"\b(?:Bearer|Token)\s+([A-Za-z0-9._~+/=-]{20,})", re.IGNORECASE)
 

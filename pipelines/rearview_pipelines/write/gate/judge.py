@@ -21,10 +21,8 @@ _ECHO_LEAD = re.compile(
     r"\b(?:as you (?:mentioned|said|told me)(?: before| earlier)?|from what i remember|i (?:remember|recall)(?: that)?|you (?:told me|mentioned|said)(?: that| before)*|right|last time|if i recall correctly|according to (?:my|your) (?:notes|memory))\b"
     r"|我记得|您?你?之前(?:说过|提到|提过)|上次(?:说|提)?|据我所知|对的|没错|您说过"
 )
-ECHO_SHARE = 0.7
+ECHO_SHARE, USER_ECHO_SHARE = 0.5, 0.85
 """Share of a turn's content words that recall had just handed out, from which on it is an echo."""
-MANY_WORDS = 14
-"""Content words from which a long statement is taken for informative even if no pattern knows it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def gate(text: str, role: str = "user", recalled: Sequence[str] = ()) -> Gate:
     plain = fold(text).strip()
     if not any(c.isalnum() for c in plain):
         return Gate(False, "filler")
-    if recalled and is_echo(text, recalled):
+    if recalled and is_echo(text, recalled, role):
         return Gate(False, "echo")
     if role == "tool":
         return _tool(plain)
@@ -64,15 +62,19 @@ def gate(text: str, role: str = "user", recalled: Sequence[str] = ()) -> Gate:
     return Gate(False, next((r for r in reasons if r), "filler"))
 
 
-def is_echo(text: str, recalled: Sequence[str]) -> bool:
-    """Whether a turn only says again what it was told: nearly all of its words, no number of its own."""
+def is_echo(text: str, recalled: Sequence[str], role: str = "assistant") -> bool:
+    """Whether a turn only says again what it was told: most of its words, no number or name of its own."""
     said = Statement(_ECHO_LEAD.sub(" ", fold(text)))
     words = {w for w in said.words if w not in _PRONOUNS}
     if not words:
         return False
     told = {w for memory in recalled for w in Statement(memory).words} | _PRONOUNS
-    numbers = {w for w in words if w[0].isdigit()}
-    return numbers <= told and len(words & told) >= ECHO_SHARE * len(words)
+    new = words - told
+    own = any(w[0].isdigit() for w in new) or any(w in new for w in Statement(text).names)
+    share = len(words & told) / len(words)
+    if role == "user":
+        return not own and share >= USER_ECHO_SHARE and not phrases.CHANGED.search(text)
+    return not own and share >= ECHO_SHARE and not phrases.CHANGED.search(text)
 
 
 _PRONOUNS = frozenset("you user she he they i we it solv problem time".split()) | frozenset("您你我他她用户次")
@@ -83,9 +85,11 @@ def _sentences(text: str) -> list[str]:
 
 
 def _tool(text: str) -> Gate:
-    if phrases.EMPTY["filler"].search(text) or (len(text) < 24 and phrases.EMPTY["acknowledgement"].search(text)):
+    if phrases.PROGRESS.search(text) or (len(text) < 24 and _emptiness(text)):
         return Gate(False, "filler")
-    if phrases.ERROR.search(text) and not re.search(r"\b0 (?:errors?|failed|failures)\b|exit(?:ed)?(?: with)?(?: code| status)? 0\b", text):
+    if phrases.ERROR.search(text) and not re.search(
+        r"\b0 (?:errors?|failed|failures)\b|exit(?:ed)?(?: with)?(?: code| status)? 0\b", text
+    ):
         return Gate(True, "error")
     if phrases.OUTCOME.search(text) and (len(text) > 24 or any(c.isdigit() for c in text)):
         return Gate(True, "outcome")
@@ -106,7 +110,9 @@ def _sentence(sentence: str, role: str) -> str:
         return empty
     if phrases.REQUEST.search(bare) and not phrases.PREFERENCE.search(bare):
         return "request"
-    return _informs(bare, words, role) or ("filler" if empty else "smalltalk")
+    if empty:
+        return empty
+    return _informs(bare, words, role) or "smalltalk"
 
 
 def _emptiness(text: str) -> str:
@@ -131,17 +137,33 @@ def _clauses(sentence: str, role: str) -> str:
 
 
 def _informs(text: str, words: int, role: str) -> str:
-    if phrases.ERROR.search(text) and words >= 3:
-        return "error"
-    if phrases.PREFERENCE.search(text) and words >= 2 and role == "user":
-        return "preference"
-    if phrases.DECISION.search(text) and words >= 3:
-        return "decision"
-    if phrases.OUTCOME.search(text) and words >= 2:
-        return "outcome"
+    """Why a statement is worth keeping, if it is. Of a user's, any that says something; of an assistant's,
+    what it did, found or settled, not what it explains.
+    """
     cjk = sum(is_cjk(c) for c in text)
-    if phrases.FACT.search(text) and (words >= 3 or "allerg" in text):
-        return "fact"
-    if "allerg" in text or (any(c.isdigit() for c in text) and words >= 4):
-        return "fact"
-    return "fact" if words >= (MANY_WORDS if not cjk else 24) else ""
+    if words < (3 if cjk else 2) and "allerg" not in text:
+        return ""
+    for reason, pattern in _REASONS:
+        if pattern.search(text) and (role == "user" or reason != "preference"):
+            if role == "assistant" and not _is_about_the_work(text):
+                continue
+            return reason
+    if role == "assistant":
+        return "fact" if phrases.FACT.search(text) and _is_about_the_work(text) and _has_specifics(text) else ""
+    return "fact"
+
+
+_REASONS = (
+    ("error", phrases.ERROR),
+    ("preference", phrases.PREFERENCE),
+    ("decision", phrases.DECISION),
+    ("outcome", phrases.OUTCOME),
+)
+
+
+def _is_about_the_work(text: str) -> bool:
+    return phrases.GENERAL.search(text) is None
+
+
+def _has_specifics(text: str) -> bool:
+    return any(c.isdigit() for c in text) or phrases.OURS.search(text) is not None or "/" in text

@@ -29,7 +29,9 @@ _ADDS = re.compile(r"\b(?:too|also|as well|additionally|another|besides|in addit
 _MOVES = re.compile(r"\b(?:moved?|moving|relocat\w*)\b|搬|迁")
 _STAYS = re.compile(r"\b(?:live[sd]?|living|resid\w+|based|home|stays?|flat|apartment)\b|住|家")
 _QUITS = re.compile(r"\b(?:quits?|resign\w*|retired|left|no longer (?:works?|teach\w*|employed))\b|辞|离职|离开|退休")
-_WORKS = re.compile(r"\b(?:works?|working|job|employed|teach\w*|nurse|engineer|position|volunteer\w*|stud(?:y|ies|ying)|course|member)\b|工作|上班|当|任职|任教|就职|读|念|学")
+_WORKS = re.compile(
+    r"\b(?:works?|working|job|employed|teach\w*|nurse|engineer|position|volunteer\w*|stud(?:y|ies|ying)|course|member)\b|工作|上班|当|任职|任教|就职|读|念|学"
+)
 _KIN = frozenset(
     """wife husband sister brother cousin mother father mum dad son daughter uncl aunt niec nephew grandmoth grandfath
     grandma grandpa friend neighbour neighbor colleagu boss partner flatmat roommat girlfriend boyfriend parent child kid
@@ -41,7 +43,9 @@ _GENERIC = frozenset(
     server cluster compani team peopl our thing part place one two three about current still sunday monday tuesday
     wednesday thursday friday saturday januari februari april june juli august septemb octob novemb decemb altogeth
     instead whole set plan can reach get longer more out back over off where""".split()
-) | frozenset("安排每天早晚上午下周月年的了现在已经时间日期址是定设在两片叫包个位名次张把条台辆份家当里内中外所以后前旧新原来说医生们我你他她它")
+) | frozenset(
+    "安排每天早晚上午下周月年的了现在已经时间日期址是定设在两片叫包个位名次张把条台辆份家当里内中外所以后前旧新原来说医生们我你他她它"
+)
 _LEAST = 0.75
 """Share of an old fact's nouns that have to be named where not all are."""
 
@@ -73,9 +77,8 @@ def _names(new: Statement, old: Statement) -> bool:
         missing -= numbers
     if not missing:
         return len(covered) >= 2 or (old.is_chinese and len(covered) >= 2)
-    if missing & subject and not old.is_chinese:
-        if missing & set(old.names) or len(covered) < 3:
-            return False
+    if missing & subject and not old.is_chinese and (missing & set(old.names) or len(covered) < 3):
+        return False
     share = len(covered) / (len(covered) + len(missing))
     if old.is_chinese:
         least = 0.5 if _of_one_class(new, old) else 0.7
@@ -104,7 +107,9 @@ def _is_anothers(new: Statement, old: Statement, missing: frozenset[str]) -> boo
     if _nouns(new.bag) & _KIN - old.bag:
         return True
     if old.is_chinese and new.is_chinese:
-        kin = re.compile(r"姐姐|妹妹|哥哥|弟弟|妈妈|爸爸|母亲|父亲|儿子|女儿|妻子|丈夫|老婆|老公|表[哥姐弟妹]|堂[哥姐弟妹]|朋友|同事|邻居|狗|猫|奶奶|爷爷|外婆|外公|室友|侄|叔|姨|舅|姑")
+        kin = re.compile(
+            r"姐姐|妹妹|哥哥|弟弟|妈妈|爸爸|母亲|父亲|儿子|女儿|妻子|丈夫|老婆|老公|表[哥姐弟妹]|堂[哥姐弟妹]|朋友|同事|邻居|狗|猫|奶奶|爷爷|外婆|外公|室友|侄|叔|姨|舅|姑"
+        )
         return bool(set(kin.findall(old.folded)) ^ set(kin.findall(new.folded)))
     return False
 
@@ -112,7 +117,8 @@ def _is_anothers(new: Statement, old: Statement, missing: frozenset[str]) -> boo
 def _of_one_class(new: Statement, old: Statement) -> bool:
     """Moving ends where somebody lives, quitting where they work: the rest of such a fact need not be said."""
     return bool(
-        (_MOVES.search(new.folded) and _STAYS.search(old.folded)) or (_QUITS.search(new.folded) and _WORKS.search(old.folded))
+        (_MOVES.search(new.folded) and _STAYS.search(old.folded))
+        or (_QUITS.search(new.folded) and _WORKS.search(old.folded))
     )
 
 

@@ -8,7 +8,9 @@ from rearview_pipelines.write.relate.words import Statement, is_verb
 
 _MONTHS = frozenset("januari februari march april may june juli august septemb octob novemb decemb".split())
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun".split())
-_MEANINGFUL = frozenset("befor after onli except unless until till when if dure instead most least first last all some half".split())
+_MEANINGFUL = frozenset(
+    "befor after onli except unless until till when if dure instead most least first last all some half".split()
+)
 """Words that change what is said, however small they are."""
 _OPPOSITES = tuple(
     frozenset(pair.split("/"))
@@ -24,7 +26,9 @@ _ADDITIVE = re.compile(
     r"|喜欢|喜爱|爱|讨厌|会说|会弹|会|养|有|去过|见|买|吃|喝|看|读|学|用过|用|支持|参加|修|认识|过敏|想|需要|打过|开过|聊"
 )
 """Verbs of which a subject may have many: another object contradicts nothing."""
-_EVENT = re.compile(r"\b(?:had|met|went|visited|called|bought|attended|talked|discussed|released|shipped|fixed)\b|过(?:[^程])|(?:月|日|号).{0,14}了")
+_EVENT = re.compile(
+    r"\b(?:had|met|went|visited|called|bought|attended|talked|discussed|released|shipped|fixed)\b|过(?:[^程])|(?:月|日|号).{0,14}了"
+)
 _NEARLY = 0.8
 """Share of content words that two sayings of one thing have in common, at least."""
 
@@ -42,7 +46,12 @@ def is_same(a: Statement, b: Statement) -> bool:
     if missing:
         return False
     small = len(extra) <= max(1, round((1 - _NEARLY) * len(more.bag)))
-    return small and not extra & (_MEANINGFUL | set(more.names)) and not any(w[0].isdigit() for w in extra) and _is_light(extra)
+    return (
+        small
+        and not extra & (_MEANINGFUL | set(more.names))
+        and not any(w[0].isdigit() for w in extra)
+        and _is_light(extra)
+    )
 
 
 def _is_light(words: frozenset[str]) -> bool:

@@ -159,4 +159,3 @@ def _same_scope(a: Item, b: Item) -> bool:
         b.draft.namespace,
         b.draft.visibility,
     )
-

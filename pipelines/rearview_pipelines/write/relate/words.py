@@ -73,7 +73,7 @@ def _content(token: str) -> str:
     if is_cjk(token[0]):
         return token
     word = token.replace("’", "'").removesuffix("'s")
-    stem = _stem(word)
+    stem: str = _stem(word)
     return _SYNONYMS.get(stem, stem)
 
 
@@ -95,7 +95,9 @@ class Statement:
     def words(self) -> tuple[str, ...]:
         """Content words in order: stems, numbers, Han characters; no fillers, no negators."""
         kept = (t for t in _without_perfect(self.tokens) if not _is_filler(t) and not _negates(t))
-        return tuple(w for t in kept if (w := _content(t)) and w not in ("do", "doe", "did", "be", "is", "are", "was", "were"))
+        return tuple(
+            w for t in kept if (w := _content(t)) and w not in ("do", "doe", "did", "be", "is", "are", "was", "were")
+        )
 
     @cached_property
     def bag(self) -> frozenset[str]:
@@ -139,12 +141,17 @@ class Statement:
 def _without_perfect(tokens: tuple[str, ...]) -> list[str]:
     """`has moved` says what `moved` says."""
     pairs = zip(tokens, (*tokens[1:], ""), strict=True)
-    return [t for t, n in pairs if not (t in ("has", "have", "had") and (n.endswith(("ed", "en", "wn")) or n == "been"))]
+    return [
+        t for t, n in pairs if not (t in ("has", "have", "had") and (n.endswith(("ed", "en", "wn")) or n == "been"))
+    ]
 
 
 def is_verb(word: str) -> bool:
     """Whether a content word is one of the verbs that facts are told with."""
-    return word in _VERBS or word in "住用有叫会说定设放吃喝支需要对从由归去来上开关买卖养做写记看学教穿睡起付收换改搬取停运"
+    return (
+        word in _VERBS
+        or word in "住用有叫会说定设放吃喝支需要对从由归去来上开关买卖养做写记看学教穿睡起付收换改搬取停运"
+    )
 
 
 def _is_filler(token: str) -> bool:

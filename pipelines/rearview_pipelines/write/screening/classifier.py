@@ -11,6 +11,7 @@ import unicodedata
 import zlib
 from collections import Counter
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def features(text: str) -> dict[int, float]:
         counts.update([folded[i : i + size] for i in range(len(folded) - size + 1)])
     words = _WORD.findall(folded)
     counts.update(["w:" + word for word in words])
-    counts.update([f"b:{a} {b}" for a, b in zip(words, words[1:], strict=False)])
+    counts.update([f"b:{a} {b}" for a, b in pairwise(words)])
     counts.update([f"t:{a} {b}" for a, b in zip(words, words[2:], strict=False)])
     buckets: dict[int, float] = {}
     for gram, count in counts.items():

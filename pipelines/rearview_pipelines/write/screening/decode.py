@@ -17,7 +17,9 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){10,}|(?:[0-9a-fA-F]{2} ){9,}[0-9a-fA-F]{2}")
 _BINARY = re.compile(r"(?:[01]{8} ?){4,}")
 _ASCII85 = re.compile(r"<~([!-u\s]{15,})~>")
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4}){4,}|(?:\\x[0-9a-fA-F]{2}){6,}|(?:%[0-9a-fA-F]{2}){6,}|(?:&#x?[0-9a-fA-F]{2,6};){4,}")
+_ESCAPED = re.compile(
+    r"(?:\\u[0-9a-fA-F]{4}){4,}|(?:\\x[0-9a-fA-F]{2}){6,}|(?:%[0-9a-fA-F]{2}){6,}|(?:&#x?[0-9a-fA-F]{2,6};){4,}"
+)
 _MORSE = re.compile(r"(?:[.-]{1,6} ){6,}[./ -]*[.-]+")
 _SPELLED = re.compile(r"(?:\b\w[ .\-_*|]){6,}\w\b")
 _LETTERS = dict(

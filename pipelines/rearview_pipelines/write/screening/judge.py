@@ -26,8 +26,7 @@ class Verdict:
 
 def judge(text: str) -> Verdict:
     """The worst of a text's readings. Signs add up as independent witnesses: 1 - Π(1 - weight)."""
-    verdict = max((_judge(reading[:MAX_CHARACTERS]) for reading in readings(text)), key=lambda v: v.score)
-    return verdict
+    return max((_judge(reading[:MAX_CHARACTERS]) for reading in readings(text)), key=lambda v: v.score)
 
 
 def _judge(text: str) -> Verdict:

@@ -46,7 +46,10 @@ _OPEN, _CLOSE = "\"'“‘「『«`", "\"'”’」』»`"
 
 def _is_quoted(text: str, match: re.Match[str]) -> bool:
     before, after = text[: match.start()], text[match.end() :]
-    opened = any(before.count(o) > (before.count(c) if o != c else before.count(o) // 2 * 2) for o, c in zip(_OPEN, _CLOSE, strict=True))
+    opened = any(
+        before.count(o) > (before.count(c) if o != c else before.count(o) // 2 * 2)
+        for o, c in zip(_OPEN, _CLOSE, strict=True)
+    )
     return opened and any(c in after for c in _CLOSE) and _REPORTS.search(before + " " + after) is not None
 
 
@@ -132,7 +135,7 @@ SIGNALS = (
         rf"\b{_SEND}\b.{{0,20}}{_OUT}.{{0,40}}\b(?:with|containing|plus|including)\b.{{0,40}}\b{_DATA}\b",
         r"\b(?:hidden|tracking|invisible) (?:image|pixel|link)\b|!\[[^\]]*\]\(https?://[^)]*[?&]\w+=|https?://\S+[?&]\w*=\s*(?:plus|\+|\{|\[|<|加|拼)",
         r"\bbcc\b.{0,60}\b(?:every|all|each|any)\b|\b(?:every|all|each) (?:repl(?:y|ies)|e-?mails?|messages?)\b.{0,30}\bbcc\b",
-        rf"\b(?:read|collect|gather|harvest|capture|copy|concatenate|get)\b.{{0,40}}\b(?:\.env|~/\.ssh|~/\.aws|/etc/passwd|ssh keys?|credentials?|api keys?|passwords?|passport|bank account|all (?:user|messages|information|contacts)|env(?:ironment)? variables)\b.{{0,120}}\b(?:put|send|post|paste|include|add|email|write|append|upload|discreetly|into|to)\b",
+        r"\b(?:read|collect|gather|harvest|capture|copy|concatenate|get)\b.{0,40}\b(?:\.env|~/\.ssh|~/\.aws|/etc/passwd|ssh keys?|credentials?|api keys?|passwords?|passport|bank account|all (?:user|messages|information|contacts)|env(?:ironment)? variables)\b.{0,120}\b(?:put|send|post|paste|include|add|email|write|append|upload|discreetly|into|to)\b",
         r"(?:把|将).{0,24}(?:对话|聊天|记录|记忆|信息|资料|数据|密钥|密码|口令|令牌|通讯录|邮件|文件|代码|日志|名单|凭据|配置|内容|消息|提问|一句话).{0,20}(?:发送|发到|发给|上传|转发|同步|抄送|提交|推送|导出|传到|附在|拼到|写入|写进).{0,30}",
         r"(?:附上|加上|拼接|插入).{0,20}(?:https?://|图片链接|隐藏图片)|(?:密送|暗送)(?:一份)?(?:给|到)?.{0,10}(?:@|<EMAIL|外部|第三方|https?://|合作方)|(?:抄送|转发)(?:一份)?(?:给|到)?.{0,6}(?:外部|第三方|https?://|合作方)",
         r"\b(?:rassemble[zr]?|envoie[zs]?|envoyez|transmet\w*|env[íi]a\w*|reenv[íi]a\w*|invia\w*|inoltra\w*|sende\w*|schicke?\w*|leite?\w*)\b.{0,60}\b(?:donn[ée]es|conversation\w*|clients?|mots? de passe|datos|conversaci[óo]n\w*|contrase[ñn]as?|clientes|dati|conversazion\w*|password|clienti|kundendaten|daten|gespr[äa]ch\w*|verlauf|passw[öo]rt\w*|nachrichten)\b",
@@ -167,7 +170,7 @@ SIGNALS = (
         "standing_order",
         MIDDLE,
         rf"\b{_EVER}\b[, ].{{0,60}}\b(?:send|post|forward|upload|run|execute|call|invoke|delete|transfer|pay|install|add|include|append|prepend|begin|start|end|answer|reply|respond|recommend|say|quote|use|open|visit|fetch|approve|grant|reveal|output|write|copy|store|pass|prefer|trust|put|choose|insert|state|mention|tell|encode|print|share|buy)\b",
-        rf"\b(?:send|post|forward|upload|run|execute|call|delete|transfer|install|include|append|prepend|begin|answer|reply|recommend|say|quote|approve|grant|reveal|output|copy|insert|add)\w*\b.{{0,100}}\b(?:in (?:all|every|each) (?:repl(?:y|ies)|answers?|responses?|sessions?|summar(?:y|ies)|reports?)|at the (?:start|end) of (?:each|every|any)|of any reply|every time|for every (?:install|task|request|reply)|to (?:all|every|each) (?:future )?(?:repl(?:y|ies)|summar(?:y|ies)|answers?|reports?|new projects?))",
+        r"\b(?:send|post|forward|upload|run|execute|call|delete|transfer|install|include|append|prepend|begin|answer|reply|recommend|say|quote|approve|grant|reveal|output|copy|insert|add)\w*\b.{0,100}\b(?:in (?:all|every|each) (?:repl(?:y|ies)|answers?|responses?|sessions?|summar(?:y|ies)|reports?)|at the (?:start|end) of (?:each|every|any)|of any reply|every time|for every (?:install|task|request|reply)|to (?:all|every|each) (?:future )?(?:repl(?:y|ies)|summar(?:y|ies)|answers?|reports?|new projects?))",
         r"\bstanding (?:order|instruction) for\b|\b(?:store|keep|save|remember|write|record) (?:this|the following|it)\b.{0,30}\b(?:permanently|in(?:to)? (?:your )?(?:long[- ]term )?memory|for all future|as a rule|forever|and apply)|\b(?:memory|rule) update\b ?:|\bsave the following to your\b",
         rf"\b{_ASSISTANT} (?:must|should|shall|has to|have to|will|is to|are to|needs? to|may now|is required to)\b.{{0,80}}\b(?:send|post|include|forward|upload|run|execute|call|delete|transfer|install|add|append|answer|reply|recommend|reveal|approve|grant|trust|obey|follow|treat|output|ignore|never|always|push|bypass|copy|print|comply)\b",
         r"\byou (?:must|shall|will now|have to|are required to|are instructed to|need to)\b.{0,60}\b(?:include|send|answer|append|reply|forward|call|run|execute|delete|obey|comply|reveal|output|post|approve|recommend|transfer)\b",
@@ -219,7 +222,11 @@ SIGNALS = (
         r"(?:安装|引入|构建|下载|拉取|添加|依赖|加载|镜像|换源|更新)[^。]{0,40}(?:https?://|[\w-]+\.example|\.net|镜像站?|registry|第三方源|\d+\.\d+\.\d+|curl)",
     ),
     _signal("piped_shell", MIDDLE, r"\b(?:curl|wget)\b[^\n]{0,80}\| ?(?:sudo )?(?:ba|z)?sh\b"),
-    _signal("blind_obedience", MIDDLE, r"(?:无论|不管)[^。]{0,16}(?:都|一律|先)|照做|无条件|\bno matter (?:what|which|who)\b|\bregardless of\b|\beven (?:if|when) the (?:user|data)"),
+    _signal(
+        "blind_obedience",
+        MIDDLE,
+        r"(?:无论|不管)[^。]{0,16}(?:都|一律|先)|照做|无条件|\bno matter (?:what|which|who)\b|\bregardless of\b|\beven (?:if|when) the (?:user|data)",
+    ),
     _signal(
         "insecure_code",
         STRONG,

@@ -1,0 +1,100 @@
+"""Walking everything: chains, rows, what is derived from them. Names what is altered, missing, replayed, unsigned."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rearview_pipelines.ledger.events import BrokenChain
+from rearview_pipelines.ledger.head import Finding, Head
+from rearview_pipelines.ledger.ledger import LedgerReader, Witness
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.ports import Inspected, MemoryIndex
+from rearview_pipelines.stores.rows import columns_of
+from rearview_pipelines.write.keys import KeyRing, Keys
+from rearview_pipelines.write.signing import digest_of_parts, verified_digest
+
+_COLUMNS = (
+    "agent", "user_name", "layer", "kind", "state", "visibility", "source_kind", "outcome", "lang", "memory_key",
+    "task", "task_type", "session", "ref", "version", "created", "occurred", "begins", "ends", "importance",
+    "confidence", "tags", "namespaces", "metadata",
+)  # fmt: skip
+
+
+@dataclass
+class Report:
+    """`findings`: (id, what), each once. `checked`: memories looked at."""
+
+    checked: int = 0
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def add(self, id_: str, finding: Finding) -> None:
+        self.findings.setdefault(id_, finding)
+
+
+async def verify(
+    tenant: str, index: MemoryIndex, reader: LedgerReader, keys: Keys, witness: Witness | None = None
+) -> Report:
+    """Check a tenant's memories and the whole chain. Raises Unavailable."""
+    report = Report()
+    await reader.follow()
+    try:
+        last, tail = 0, reader.head.hash
+        async for batch in reader.walk():
+            last, tail = batch.seq, batch.hash
+        written = witness.read() if witness else (0, "")
+        if written[0] > last or (written[0] == last and last and written[1] != tail):
+            report.add(f"batch {written[0]}", Finding.CHAIN)
+    except BrokenChain as error:
+        report.add(str(error).partition(" is ")[0].partition(" does ")[0].partition(" cannot ")[0], Finding.CHAIN)
+    rows = {row.id: row for row in await index.inspect(tenant)}
+    report.checked = len(rows)
+    unsure: list[str] = []
+    for row in rows.values():
+        finding = check(row, reader.head, keys.ring)
+        if finding is None and reader.head.get(tenant, row.id) is None:
+            unsure.append(row.id)
+        if finding is not None:
+            report.add(row.id, finding)
+    gone = [id_ for id_, _ in reader.head.of_tenant(tenant) if id_ not in rows]
+    await reader.follow()  # a write that was on its way is recorded by now
+    for id_ in unsure:
+        if reader.head.get(tenant, id_) is None:
+            report.add(id_, Finding.REPLAYED)
+    again = {row.id for row in await index.inspect(tenant, gone)} if gone else set()
+    for id_ in gone:
+        if id_ not in again:
+            report.add(id_, Finding.MISSING)
+    return report
+
+
+def check(row: Inspected, head: Head, ring: KeyRing) -> Finding | None:
+    """What is wrong with one stored memory: its record, its columns, its parts, its place in the log."""
+    memory = row.memory
+    if memory.signature is None or (memory.signature.kid != "moved" and ring.usable(memory.signature.kid) is None):
+        return Finding.UNSIGNED
+    digest = verified_digest(memory, ring)
+    if digest is None:
+        return Finding.ALTERED
+    replayed = head.judge(memory, digest)
+    if replayed is not None:
+        return replayed
+    if not _columns_hold(memory, row.columns) or not _parts_hold(memory, row):
+        return Finding.ALTERED
+    return None
+
+
+def _parts_hold(memory: Memory, row: Inspected) -> bool:
+    if memory.state is State.FORGOTTEN:
+        return not any(part.terms for part in row.parts)
+    return digest_of_parts(row.parts) == memory.derived
+
+
+def _columns_hold(memory: Memory, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether what filters look at says what the record says, in every row of the memory."""
+    wanted = columns_of(memory)
+    return all(_plain(columns[name]) == _plain(wanted[name]) for columns in rows for name in _COLUMNS)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays of the store's own type as lists."""
+    return value if isinstance(value, str | int | float) else list(value)

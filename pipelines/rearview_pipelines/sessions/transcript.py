@@ -1,0 +1,156 @@
+"""A session's transcript: every observed turn, kept or not, scrubbed, in the object store. Never recalled.
+
+An object an observation, named by the number of its first turn; sealed with an HMAC, so that what
+reflection reads later is what was observed.
+"""
+
+import hashlib
+import hmac
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import rfc8785
+
+from rearview_pipelines.ports import ObjectStore
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.write.keys import KeyRing, Keys, derive
+
+log = logging.getLogger(__name__)
+KEPT = timedelta(days=30)
+MOST = 10_000
+"""Sessions whose next turn is remembered; of others it is looked up."""
+_PURPOSE = "transcript"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Turns in order, and where the next page begins; None at the end."""
+
+    turns: list[dict[str, Any]]
+    next: int | None
+
+
+class Transcripts:
+    """The transcripts of a store. Raises Unavailable."""
+
+    def __init__(self, store: ObjectStore, keys: Keys) -> None:
+        self._store = store
+        self._keys = keys
+        self._next: OrderedDict[str, int] = OrderedDict()
+
+    async def next_turn(self, tenant: str, session: str) -> int:
+        """The number that a session's next turn has; the first is 0."""
+        folder = _folder(tenant, session)
+        if folder not in self._next:
+            names = await self._store.keys(folder)
+            last = await self._read(names[-1], tenant) if names else None
+            self._next[folder] = last["first"] + last["count"] if last else 0
+        return self._next[folder]
+
+    async def append(self, principal: Principal, body: dict[str, Any]) -> None:
+        """Add an observation: `session`, `agent`, `user`, `first`, `at`, `turns` and what they belong to."""
+        tenant, session = principal.tenant, body["session"]
+        body = body | {"tenant": tenant, "count": len(body["turns"])}
+        await self._store.put(_key(tenant, session, body["first"]), _sealed(body, self._keys.ring))
+        self._next[_folder(tenant, session)] = body["first"] + body["count"]
+        while len(self._next) > MOST:
+            self._next.popitem(last=False)
+
+    async def page(self, principal: Principal, session: str, start: int, limit: int, now: datetime) -> Page:
+        """Turns from number `start` on that the principal may see and that are not over their time."""
+        found: list[dict[str, Any]] = []
+        for name in await self._store.keys(_folder(principal.tenant, session)):
+            body = await self._read(name, principal.tenant)
+            if body is None or not _sees(principal, body) or _over(body, now):
+                continue
+            for turn in body["turns"]:
+                if turn["turn"] < start:
+                    continue
+                if len(found) == limit:
+                    return Page(found, turn["turn"])
+                about = {k: body[k] for k in ("agent", "user", "task", "task_type") if body.get(k)}
+                found.append(turn | about)
+        return Page(found, None)
+
+    async def forget(self, principal: Principal, session: str) -> int:
+        """Remove all of a session that the principal may change; answers how many turns."""
+        gone = 0
+        for name in await self._store.keys(_folder(principal.tenant, session)):
+            body = await self._read(name, principal.tenant)
+            if body is None or _changes(principal, body):
+                gone += len(body["turns"]) if body else 0
+                await self._store.delete(name)
+        return gone
+
+    async def forget_turns(self, tenant: str, session: str, ids: Collection[str]) -> int:
+        """Take the turns out that these memories were made of; answers how many."""
+        gone = 0
+        for name in await self._store.keys(_folder(tenant, session)):
+            body = await self._read(name, tenant)
+            if body is None:
+                continue
+            kept = [turn for turn in body["turns"] if turn.get("id") not in ids]
+            if len(kept) < len(body["turns"]):
+                gone += len(body["turns"]) - len(kept)
+                await self._store.put(name, _sealed(body | {"turns": kept}, self._keys.ring))
+        return gone
+
+    async def _read(self, name: str, tenant: str) -> dict[str, Any] | None:
+        raw = await self._store.get(name)
+        body = None if raw is None else _opened(raw, self._keys.ring)
+        if body is None or body["tenant"] != tenant:
+            log.error("transcript %s is left out: its seal does not hold", name.rpartition("/")[2])
+            return None
+        return body
+
+
+def _folder(tenant: str, session: str) -> str:
+    return f"transcripts/{_hash(tenant)}/{_hash(session)}/"
+
+
+def _key(tenant: str, session: str, first: int) -> str:
+    return f"{_folder(tenant, session)}{first:010d}.json"
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def _sees(principal: Principal, body: dict[str, Any]) -> bool:
+    agent = principal.agent is None or body["agent"] == principal.agent
+    return agent and (principal.user is None or body["user"] in ("", principal.user))
+
+
+def _changes(principal: Principal, body: dict[str, Any]) -> bool:
+    agent = principal.agent is None or body["agent"] == principal.agent
+    return agent and (principal.user is None or body["user"] == principal.user)
+
+
+def _over(body: dict[str, Any], now: datetime) -> bool:
+    return datetime.fromisoformat(body["at"]) + KEPT < now
+
+
+def _sealed(body: dict[str, Any], ring: KeyRing) -> bytes:
+    mac = _mac(ring.masters[ring.active], body)
+    return json.dumps({"body": body, "kid": ring.active, "mac": mac}, ensure_ascii=False).encode()
+
+
+def _opened(raw: bytes, ring: KeyRing) -> dict[str, Any] | None:
+    try:
+        sealed = json.loads(raw)
+        master = ring.usable(sealed["kid"])
+        body: dict[str, Any] = sealed["body"]
+        if master is None or not hmac.compare_digest(_mac(master, body), sealed["mac"]):
+            return None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return body
+
+
+def _mac(master: bytes, body: dict[str, Any]) -> str:
+    return hmac.new(derive(master, body["tenant"], _PURPOSE), rfc8785.dumps(body), hashlib.sha256).hexdigest()

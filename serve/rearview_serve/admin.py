@@ -1,0 +1,56 @@
+"""What an admin does over REST: verify, quarantine, keys."""
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from rearview_pipelines.requests import ForgetRequest
+from rearview_serve import openapi, wire
+
+if TYPE_CHECKING:
+    from rearview_serve.ingress import Ingress
+
+
+def router(parts: "Ingress") -> APIRouter:
+    made = APIRouter(prefix="/v1", tags=["admin"])
+
+    @made.get("/verify", **openapi.errors())
+    async def verify(request: Request) -> dict[str, Any]:
+        """Check your tenant's memories and the whole ledger: altered, missing, replayed, unsigned, chain."""
+        return await parts.service.verify(parts.reader(request))
+
+    @made.get("/quarantine", **openapi.errors())
+    async def quarantine(request: Request) -> Any:
+        """What is held back: memories that screening suspects, and rows that are not as they were written."""
+        held = await parts.service.quarantine(parts.reader(request))
+        return JSONResponse({"memories": [wire.shown(m) for m in held["memories"]], "tampered": held["tampered"]})
+
+    @made.post("/quarantine/{id}/release", response_model=wire.MemoryOut, **openapi.errors())
+    async def release(id: str, request: Request) -> Any:
+        """Let a quarantined memory be recalled."""
+        return JSONResponse(wire.shown(await parts.service.release(parts.writer(request), id)))
+
+    @made.post("/quarantine/{id}/forget", **openapi.errors())
+    async def forget(id: str, request: Request) -> dict[str, int]:
+        """Forget a quarantined memory."""
+        principal = parts.writer(request)
+        principal.require_admin()
+        return {"forgotten": len(await parts.service.forget(principal, ForgetRequest(ids=(id,))))}
+
+    @made.get("/keys", **openapi.errors())
+    async def keys(request: Request) -> dict[str, Any]:
+        """Signing keys by id and state: active, verify-only, revoked."""
+        return {"keys": parts.service.keys(parts.reader(request))}
+
+    @made.post("/keys", status_code=201, **openapi.errors())
+    async def rotate(request: Request) -> Any:
+        """A new active key; the old one goes on verifying, and what it signed is signed anew."""
+        return JSONResponse(await parts.service.rotate_key(parts.writer(request)), 201)
+
+    @made.post("/keys/{kid}/revoke", **openapi.errors())
+    async def revoke(kid: str, request: Request) -> dict[str, Any]:
+        """Trust a key no more."""
+        return await parts.service.revoke_key(parts.writer(request), kid)
+
+    return made

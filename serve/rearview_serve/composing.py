@@ -1,0 +1,97 @@
+"""The parts of a trusted write path, put together the same way in every process: from a data folder and arguments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
+from rearview_pipelines.ports import Clock, Embedder, MemoryIndex
+from rearview_pipelines.privacy.policy import read_policy
+from rearview_pipelines.privacy.scrub import Scrubber
+from rearview_pipelines.service import Trust
+from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.stores.folder import FolderStore
+from rearview_pipelines.write.handouts import Handouts
+from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.keystore import KeyStore
+from rearview_pipelines.write.writer import Writer
+
+OBJECTS = "objects"
+"""Folder of cold memory, ledger and transcripts, below the data folder."""
+
+
+class TrustArguments(Protocol):
+    """Settings or application arguments, as far as they say how the write path is guarded."""
+
+    @property
+    def privacy(self) -> str: ...
+    @property
+    def privacy_actions(self) -> dict[str, str]: ...
+    @property
+    def privacy_threshold(self) -> float: ...
+    @property
+    def privacy_patterns(self) -> tuple[dict[str, str], ...]: ...
+    @property
+    def secrets(self) -> str: ...
+    @property
+    def poison_threshold(self) -> float: ...
+    @property
+    def quota(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Guards:
+    """What a process has of a store's guards. `witness` lies beside the keys, off the object store."""
+
+    keys: KeyStore
+    objects: FolderStore
+    scrubber: Scrubber
+    witness: Witness
+    transcripts: Transcripts
+
+
+def guards(data: Path, arguments: TrustArguments) -> Guards:
+    """Raises SetupError for keys or a policy that cannot be used, naming the setting."""
+    keys = KeyStore(data)
+    objects = FolderStore(data / OBJECTS)
+    policy = read_policy(
+        preset=arguments.privacy,
+        actions=arguments.privacy_actions,
+        threshold=arguments.privacy_threshold,
+        patterns=arguments.privacy_patterns,
+        secrets=arguments.secrets,
+    )
+    return Guards(keys, objects, Scrubber(policy, keys), Witness(data / "witness.json"), Transcripts(objects, keys))
+
+
+async def opened_writer(
+    parts: Guards, index: MemoryIndex, embedder: Embedder, clock: Clock, arguments: TrustArguments
+) -> tuple[Writer, Ledger]:
+    """The one writer, with its ledger read and what was handed out lately remembered."""
+    ledger = Ledger(parts.objects, parts.keys, parts.witness, _now(clock))
+    handouts = Handouts(parts.objects)
+    await handouts.load(clock.now())
+    tools = Tools(
+        index,
+        embedder,
+        parts.keys,
+        clock,
+        ledger,
+        parts.scrubber,
+        handouts,
+        arguments.quota,
+        arguments.poison_threshold,
+    )
+    return Writer(tools, parts.transcripts), ledger
+
+
+def trust(parts: Guards, reader: LedgerReader | None = None) -> Trust:
+    """For a service; `reader`: the writer's own ledger where it is in this process, else one that follows it."""
+    follows = reader or LedgerReader(parts.objects, parts.keys)
+    return Trust(parts.keys, follows, parts.witness, parts.scrubber, parts.transcripts)
+
+
+def _now(clock: Clock) -> Callable[[], datetime]:
+    return clock.now
