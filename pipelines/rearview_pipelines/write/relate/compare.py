@@ -35,6 +35,8 @@ _NEARLY = 0.8
 
 def is_same(a: Statement, b: Statement) -> bool:
     """Whether one only says again what the other said: the same numbers, names and denial."""
+    if not a.words or not b.words:
+        return a.folded.split() == b.folded.split()  # signs only: nothing to compare but themselves
     if a.denies != b.denies or a.numbers != b.numbers:
         return False
     if a.words == b.words:
@@ -89,7 +91,7 @@ def contradicts(a: Statement, b: Statement) -> bool:
     typed = {_kind(w) for w in gone} & {_kind(w) for w in come}
     if kinds & {"number", "weekday", "month"} and not typed:
         return False
-    if not typed & {"number", "weekday", "month"} and not a.subject:
+    if not a.states or (not typed & {"number", "weekday", "month"} and not a.subject):
         return False  # a title, a list of words: nothing is said of anything
     return at >= _least_subject(a) and _in_predicate(a, at)
 

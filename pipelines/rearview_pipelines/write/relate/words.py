@@ -121,6 +121,11 @@ class Statement:
         """Content words before the first verb; empty where none is found."""
         return frozenset(self.words_before(self._verb_at()))
 
+    @cached_property
+    def states(self) -> bool:
+        """Whether something is said of something: there is a verb, or a name and a value."""
+        return self._verb_at() is not None or re.search(r"\w[:：=]\s*\S", self.folded) is not None
+
     @property
     def is_chinese(self) -> bool:
         return sum(is_cjk(t[0]) for t in self.tokens) * 2 > len(self.tokens)
@@ -133,14 +138,14 @@ class Statement:
             found = [i for verb in _CJK_VERBS if (i := self.folded.find(verb)) > 0]
             return min(found, default=None)
         for match in re.finditer(r"[^\W\d_]+(?:['’][^\W\d_]+)?", self.folded):
-            if match.start() and _stem(match[0]) in _VERBS:
+            if match.start() and _stem(match[0]) in _VERBS and not all(map(_is_filler, _tokens(self.folded[: match.start()]))):
                 return match.start()
         return None
 
 
 def _without_perfect(tokens: tuple[str, ...]) -> list[str]:
     """`has moved` says what `moved` says."""
-    pairs = zip(tokens, (*tokens[1:], ""), strict=True)
+    pairs = zip(tokens, [*tokens[1:], ""], strict=False)
     return [
         t for t, n in pairs if not (t in ("has", "have", "had") and (n.endswith(("ed", "en", "wn")) or n == "been"))
     ]
