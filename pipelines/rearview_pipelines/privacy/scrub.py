@@ -93,7 +93,7 @@ class Scrubber:
             if new != old:
                 update[name] = new
 
-        put("text", item.text, self.text(item.text, tenant, found))
+        put("text", item.text, self._named(item.key, item.text, tenant, found, MAX_TEXT_BYTES))
         for name, limit in _NAMES.items():
             value = getattr(item, name)
             if value is not None:
@@ -112,10 +112,28 @@ class Scrubber:
 
     def json(self, value: Any, tenant: str, found: Found, limit: int) -> Any:
         """Plain JSON with every string in it scrubbed, names too; masked throughout where it would not fit."""
-        done = _mapped(value, lambda text: self.text(text, tenant, found))
+        done = _mapped(value, lambda name, text: self._named(name, text, tenant, found, MAX_TEXT_BYTES))
         if done == value or _size(done) <= limit:
             return done
-        return _mapped(value, lambda text: self.text(text, tenant, Found(), limit=0))
+        return _mapped(value, lambda name, text: self._named(name, text, tenant, Found(), 0))
+
+    def _named(self, name: str | None, value: str, tenant: str, found: Found, limit: int) -> str:
+        """A value beside its name, which may be what gives it away: {"password": "Summer2024!"}."""
+        if not name or not value:
+            return self.text(value, tenant, found, limit)
+        prefix = f"{name}: "
+        both, kept = self._both(prefix, value, tenant, limit)
+        if both is None:  # the name itself is personal: it is scrubbed as a name, the value by itself
+            return self.text(value, tenant, found, limit)
+        found.redactions += kept.redactions
+        found.secrets += kept.secrets
+        found.rejected |= kept.rejected
+        return both
+
+    def _both(self, prefix: str, value: str, tenant: str, limit: int) -> tuple[str | None, Found]:
+        kept = Found()
+        done = self.text(prefix + value, tenant, kept, limit)
+        return (done.removeprefix(prefix), kept) if done.startswith(prefix) else (None, kept)
 
 
 def _outside(spans: Sequence[Span], taken: Sequence[tuple[int, int]]) -> list[Span]:
@@ -130,13 +148,14 @@ def _spliced(text: str, spans: Sequence[Span], stand_in: Callable[[Span, str], s
     return "".join(out) + text[at:]
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _mapped(value: Any, change: Callable[[str | None, str], str], name: str | None = None) -> Any:
+    """JSON with each string changed, by the name that it stands under; the names too."""
     if isinstance(value, str):
-        return change(value)
+        return change(name, value)
     if isinstance(value, Mapping):
-        return {change(name): _mapped(item, change) for name, item in value.items()}
+        return {change(None, key): _mapped(item, change, key) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mapped(item, change) for item in value]
+        return [_mapped(item, change, name) for item in value]
     return value
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from rearview_pipelines.errors import Unavailable
@@ -56,12 +57,14 @@ class FolderStore:
                 os.link(temporary, path)  # fails if the name is taken, and is one step where it is not
             else:
                 temporary.replace(path)
+            _sync(path.parent)
         except FileExistsError as error:
             raise AlreadyThere(path.name) from error
         except OSError as error:
             raise Unavailable(f"the object store did not write: {error.strerror}") from error
         finally:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # what went wrong was said above
+                temporary.unlink(missing_ok=True)
 
     def _list(self, folder: Path) -> list[str]:
         if not folder.is_dir():
@@ -71,6 +74,15 @@ class FolderStore:
         except OSError as error:
             raise Unavailable(f"the object store did not list: {error.strerror}") from error
         return sorted(p.relative_to(self._root).as_posix() for p in found)
+
+
+def _sync(folder: Path) -> None:
+    """The name is on disk too, not only what it names."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: Path) -> bytes | None:

@@ -35,7 +35,7 @@ def _strings(draft: Draft) -> Iterator[str]:
     """The text, and what else is given back to an agent and is long enough to say something."""
     yield draft.text
     beside = [*draft.tags, draft.key, draft.namespace, draft.task, *_walk(draft.metadata), *_walk(draft.data)]
-    rest = [text for text in beside if text and len(text) >= _SHORTEST]
+    rest = [text for text in dict.fromkeys(beside) if text and len(text) >= _SHORTEST and text != draft.text]
     if rest:
         yield "\n".join(rest)
 

@@ -76,7 +76,7 @@ def _names(new: Statement, old: Statement) -> bool:
     if numbers and (any(w[0].isdigit() for w in said) or all(":" in n for n in numbers)):  # the value that changed
         missing -= numbers
     if not missing:
-        return len(covered) >= 2 or (old.is_chinese and len(covered) >= 2)
+        return len(covered) >= 2 or old.bag <= said
     if missing & subject and not old.is_chinese and (missing & set(old.names) or len(covered) < 3):
         return False
     share = len(covered) / (len(covered) + len(missing))

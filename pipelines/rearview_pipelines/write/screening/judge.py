@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from rearview_pipelines.write.screening.classifier import probability
 from rearview_pipelines.write.screening.decode import readings
-from rearview_pipelines.write.screening.signals import SIGNALS
+from rearview_pipelines.write.screening.signals import QUOTED, SIGNALS
 
 THRESHOLD = 0.7
 """From this score on a memory is quarantined: one strong sign, two of middle weight, or a sure classifier."""
@@ -31,12 +31,16 @@ def judge(text: str) -> Verdict:
 
 def _judge(text: str) -> Verdict:
     found: dict[str, float] = {}
+    only_quoted = True
     for signal in SIGNALS:
         weight = signal.found(text)
         if weight:
             found[signal.kind] = max(found.get(signal.kind, 0.0), weight)
+            only_quoted = only_quoted and weight < signal.weight
     sure = probability(text)
     doubt = 1 - THRESHOLD * min(sure / SURE, 1.0) ** 2 if found or sure >= SURE else 1.0
+    if found and only_quoted:  # its words are those of an attack, because it reports on one
+        doubt = max(doubt, 1 - QUOTED * THRESHOLD)
     for weight in found.values():
         doubt *= 1 - weight * (DOUBTED_WEIGHT if sure < DOUBTED else 1.0)
     kinds = sorted(found, key=lambda k: (-found[k], k)) or (["classifier"] if sure >= SURE else [])

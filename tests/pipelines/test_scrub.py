@@ -1,0 +1,104 @@
+"""Scrubbing: every field, every action, nothing of a value left, and nothing made worse by doing it twice."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rearview_pipelines.fields import MAX_TEXT_BYTES
+from rearview_pipelines.memory import Draft
+from rearview_pipelines.privacy.actions import revealed
+from rearview_pipelines.privacy.engine import PatternTooSlow
+from rearview_pipelines.privacy.policy import Policy, read_policy
+from rearview_pipelines.privacy.scrub import Found, Scrubber
+from rearview_pipelines.write.keys import KeyRing
+
+RING = KeyRing(b"i" * 32, {"k1": b"m" * 32, "k2": b"n" * 32}, "k1")
+MAIL = "joe@example.com"
+
+
+def scrub(text: str, tenant: str = "t", **policy: object) -> str:
+    return Scrubber(read_policy(**policy), RING).text(text, tenant, Found())
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [("replace", "mail <EMAIL_ADDRESS> now"), ("mask", "mail *************** now"), ("keep", f"mail {MAIL} now")],
+)
+def test_actions(action: str, expected: str) -> None:
+    assert scrub(f"mail {MAIL} now", actions={"EMAIL_ADDRESS": action}) == expected
+
+
+def test_a_hash_is_stable_in_a_tenant_and_means_nothing_outside() -> None:
+    hashed = {tenant: scrub(MAIL, tenant, actions={"EMAIL_ADDRESS": "hash"}) for tenant in ("a", "b")}
+    assert hashed["a"] == scrub(MAIL, "a", actions={"EMAIL_ADDRESS": "hash"})
+    assert hashed["a"] != hashed["b"]
+    assert "joe" not in hashed["a"]
+
+
+def test_encrypted_values_come_back_with_the_key_and_not_without() -> None:
+    sealed = scrub(f"mail {MAIL} now", actions={"EMAIL_ADDRESS": "encrypt"})
+    assert "joe" not in sealed
+    assert revealed(sealed, "t", RING) == f"mail {MAIL} now"
+    assert revealed(sealed, "other", RING) == sealed
+    rotated = KeyRing(RING.identity, RING.masters, "k2")
+    assert revealed(sealed, "t", rotated) == f"mail {MAIL} now"
+    assert revealed(sealed, "t", KeyRing(RING.identity, RING.masters, "k2", frozenset({"k1"}))) == sealed
+
+
+def test_every_field_that_carries_words_is_scrubbed() -> None:
+    draft = Draft(
+        text=f"text {MAIL}",
+        key=f"key {MAIL}",
+        tags=(MAIL, "tea"),
+        ref=MAIL,
+        namespace=f"a/{MAIL}",
+        task=MAIL,
+        task_type=MAIL,
+        metadata={"who": MAIL, MAIL: 1},
+        data={"deep": [{"er": MAIL}]},
+        source={"speaker": MAIL, "tool": MAIL},
+    )
+    done, found = Scrubber(Policy(), RING).draft(draft, "t")
+    assert MAIL not in done.model_dump_json()
+    assert found.redactions == {"EMAIL_ADDRESS": 12}
+    assert done.tags == ("<EMAIL_ADDRESS>", "tea")
+
+
+def test_what_would_grow_over_its_limit_is_masked_instead() -> None:
+    text = ("a.person%d@example.com, " * 640) % tuple(range(640))
+    done = scrub(text, actions={"EMAIL_ADDRESS": "encrypt"})
+    assert "example.com" not in done
+    assert len(done.encode()) <= MAX_TEXT_BYTES
+    draft = Draft(text="x", tags=("a@b.example",), metadata={f"k{n}": "a@b.example" for n in range(80)})
+    done_draft, _ = Scrubber(read_policy(actions={"EMAIL_ADDRESS": "encrypt"}), RING).draft(draft, "t")
+    assert "a@b" not in done_draft.model_dump_json()
+    Draft.model_validate(done_draft.model_dump())
+
+
+def test_secrets_win_over_personal_data() -> None:
+    found = Found()
+    done = Scrubber(read_policy(secrets="redact"), RING).text("postgres://joe:Pixel!7904x@db.example.com/x", "t", found)
+    assert "Pixel" not in done
+    assert "<SECRET:url_password>" in done
+    assert found.secrets == {"url_password": 1}
+
+
+def test_a_slow_pattern_is_never_a_hole() -> None:
+    policy = Policy(patterns=[{"entity": "ODD", "pattern": "(?:z|z)+y"}])
+    scrubber = Scrubber(policy, RING)
+    with pytest.raises(PatternTooSlow):
+        scrubber.text("z" * 15_000, "t", Found())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from([MAIL, "13900001872", "hello ", "，", "🎉", " ", "4111 1111 1111 1111", "10.0.0.1", "a"])),
+    st.sampled_from(["replace", "mask", "hash", "encrypt"]),
+)
+def test_twice_is_once(pieces: list[str], action: str) -> None:
+    policy = read_policy(actions={e: action for e in ("EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD")})
+    scrubber = Scrubber(policy, RING)
+    once = scrubber.text("".join(pieces), "t", Found())
+    again = Found()
+    assert scrubber.text(once, "t", again) == once
+    assert not again.redactions
