@@ -69,7 +69,7 @@ class WritePort(Protocol):
 
     async def release(self, principal: Principal, id_: str) -> Memory: ...
 
-    async def resign(self, tenant: str, ids: Sequence[str]) -> int: ...
+    async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int: ...
 
     async def handed(self, handout: Handout) -> None: ...
 
@@ -382,7 +382,7 @@ class MemoryService:
         """A new active key; what the old ones signed is signed anew in the background."""
         principal.require_admin()
         kid = self._key_store().rotate(self._clock.now())
-        self._resign_soon(principal.tenant)
+        self._resign_soon()
         return {"kid": kid, "state": "active"}
 
     async def revoke_key(self, principal: Principal, kid: str) -> dict[str, Any]:
@@ -391,14 +391,14 @@ class MemoryService:
         store = self._key_store()
         described = {key["kid"]: key["state"] for key in store.described()}
         if described.get(kid) == "verify-only":
-            await self.resign(principal.tenant)
+            await self.resign()
         store.revoke(kid)
         return {"kid": kid, "state": "revoked"}
 
-    def _resign_soon(self, tenant: str) -> None:
+    def _resign_soon(self) -> None:
         async def run() -> None:
             try:
-                await self.resign(tenant)
+                await self.resign()
             except RearviewError as error:
                 log.warning(
                     "signing anew stopped, rotation or `rearview keys resign` goes on: %s", type(error).__name__
@@ -408,12 +408,20 @@ class MemoryService:
         self._noting.add(task)
         task.add_done_callback(self._noting.discard)
 
-    async def resign(self, tenant: str) -> int:
-        """Sign a tenant's records with the active key, a page at a time; answers how many were."""
+    async def resign(self) -> int:
+        """Sign every tenant's records with the active key, a page at a time; answers how many were."""
+        trust = self._trusted()
+        assert trust.reader is not None
+        await trust.reader.follow()
+        return sum(
+            [await self._resign_tenant(tenant, trust.keys.ring.active) for tenant in trust.reader.head.tenants()]
+        )
+
+    async def _resign_tenant(self, tenant: str, active: str) -> int:
         done = 0
         before: tuple[int, str] | None = None
         while keys := await self._index.page(tenant, Where(), before, RESIGN_PAGE):
-            done += await self._writer.resign(tenant, [id_ for _, id_ in keys])
+            done += await self._writer.resign(tenant, [id_ for _, id_ in keys], active)
             before = keys[-1]
         return done
 

@@ -107,9 +107,9 @@ class HandleWriter:
         async with translated("Write"):
             return await self._handle.release.remote(principal, id_)  # type: ignore[no-any-return]
 
-    async def resign(self, tenant: str, ids: Sequence[str]) -> int:
+    async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int:
         async with translated("Write"):
-            return await self._handle.resign.remote(tenant, list(ids))  # type: ignore[no-any-return]
+            return await self._handle.resign.remote(tenant, list(ids), kid)  # type: ignore[no-any-return]
 
     async def handed(self, handout: Handout) -> None:
         async with translated("Write"):

@@ -150,8 +150,8 @@ class WriteReplica:
     async def release(self, principal: Principal, id_: str) -> Memory:
         return await (await self._writer()).release(principal, id_)
 
-    async def resign(self, tenant: str, ids: list[str]) -> int:
-        return await (await self._writer()).resign(tenant, ids)
+    async def resign(self, tenant: str, ids: list[str], kid: str) -> int:
+        return await (await self._writer()).resign(tenant, ids, kid)
 
     async def handed(self, handout: Handout) -> None:
         await (await self._writer()).handed(handout)

@@ -50,8 +50,8 @@ class Settings(BaseSettings):
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
     privacy: Literal["patterns", "strict", "off"] = Field(
         "patterns",
-        description="Personal data that is scrubbed: patterns (by form), strict (names, places, addresses and birth dates"
-        " too; needs spaCy's model), off.",
+        description="Personal data that is scrubbed: patterns (by form), strict (names, places, addresses and birth"
+        " dates too; needs spaCy's model), off.",
     )
     privacy_actions: dict[str, str] = Field(
         default_factory=dict,

@@ -10,8 +10,8 @@ from rearview_pipelines.memory import Layer, SourceKind
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.privacy.policy import Policy
 from rearview_pipelines.privacy.scrub import Scrubber
-from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.recall.pipeline import RecallPipeline
+from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.requests import ForgetRequest, ObserveRequest, RecallRequest, TranscriptRequest, parse
 from rearview_pipelines.service import MemoryService, Trust
 from rearview_pipelines.sessions.transcript import Transcripts

@@ -9,8 +9,8 @@ from rearview_pipelines.ledger.head import Finding, Head
 from rearview_pipelines.ledger.ledger import LedgerReader, Witness
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Inspected, MemoryIndex
-from rearview_pipelines.stores.rows import columns_of
-from rearview_pipelines.write.keys import KeyRing, Keys
+from rearview_pipelines.stores.rows import columns_of, is_nowhere
+from rearview_pipelines.write.keys import Keys
 from rearview_pipelines.write.signing import digest_of_parts, verified_digest
 
 _COLUMNS = (
@@ -50,7 +50,7 @@ async def verify(
     report.checked = len(rows)
     unsure: list[str] = []
     for row in rows.values():
-        finding = check(row, reader.head, keys.ring)
+        finding = check(row, reader.head, keys)
         if finding is None and reader.head.get(tenant, row.id) is None:
             unsure.append(row.id)
         if finding is not None:
@@ -67,12 +67,13 @@ async def verify(
     return report
 
 
-def check(row: Inspected, head: Head, ring: KeyRing) -> Finding | None:
+def check(row: Inspected, head: Head, keys: Keys) -> Finding | None:
     """What is wrong with one stored memory: its record, its columns, its parts, its place in the log."""
     memory = row.memory
-    if memory.signature is None or (memory.signature.kid != "moved" and ring.usable(memory.signature.kid) is None):
+    kid = memory.signature.kid if memory.signature else None
+    if kid is None or (kid != "moved" and keys.knowing(kid).usable(kid) is None):
         return Finding.UNSIGNED
-    digest = verified_digest(memory, ring)
+    digest = verified_digest(memory, keys)
     if digest is None:
         return Finding.ALTERED
     replayed = head.judge(memory, digest)
@@ -85,7 +86,7 @@ def check(row: Inspected, head: Head, ring: KeyRing) -> Finding | None:
 
 def _parts_hold(memory: Memory, row: Inspected) -> bool:
     if memory.state is State.FORGOTTEN:
-        return not any(part.terms for part in row.parts)
+        return not row.parts and all(is_nowhere(columns) for columns in row.columns)
     return digest_of_parts(row.parts) == memory.derived
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import rfc8785
 
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.write.keys import KeyRing, derive
+from rearview_pipelines.write.keys import KeyRing, Keys, derive
 from rearview_pipelines.write.signing import digest
 
 FORMAT = 1
@@ -84,14 +84,14 @@ def encode(writer: str, seq: int, previous: str, at: datetime, events: Sequence[
     return rfc8785.dumps(body | {"mac": mac})
 
 
-def decode(raw: bytes, writer: str, seq: int, previous: str, ring: KeyRing) -> Batch:
+def decode(raw: bytes, writer: str, seq: int, previous: str, keys: Keys) -> Batch:
     """A batch, if it is the one that stands at this place of the chain. Raises BrokenChain."""
     try:
         body = json.loads(raw)
         mac = body.pop("mac")
         kid = body["kid"]
         # A revoked key still vouches for history here: each later batch, signed by another, hashes over it.
-        master = ring.masters.get(kid)
+        master = keys.knowing(kid).masters.get(kid)
         if master is None or not hmac.compare_digest(mac, _mac(master, rfc8785.dumps(body))):
             raise BrokenChain(f"batch {seq} is not as it was signed")
         if (body["writer"], body["seq"], body["previous"]) != (writer, seq, previous):

@@ -52,6 +52,9 @@ class Head:
     def of_tenant(self, tenant: str) -> Iterator[tuple[str, Recorded]]:
         yield from list(self._held.get(tenant, {}).items())
 
+    def tenants(self) -> list[str]:
+        return sorted(self._held)
+
     def judge(self, memory: Memory, digest: str) -> Finding | None:
         """What is wrong with a record whose signature holds, if anything is.
 

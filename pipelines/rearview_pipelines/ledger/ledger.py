@@ -49,7 +49,7 @@ class LedgerReader:
         async with self._lock:
             while self.broken is None and (raw := await self.store.get(_key(self.head.seq + 1))) is not None:
                 try:
-                    self.head.apply(decode(raw, WRITER, self.head.seq + 1, self.head.hash, self.keys.ring))
+                    self.head.apply(decode(raw, WRITER, self.head.seq + 1, self.head.hash, self.keys))
                 except BrokenChain as error:
                     self.broken = str(error)
                     log.error("the ledger does not hold: %s", error)
@@ -69,7 +69,7 @@ class LedgerReader:
         """Every batch from the first on, checked again. Raises BrokenChain at the first that does not hold."""
         seq, previous = 1, GENESIS
         while (raw := await self.store.get(_key(seq))) is not None:
-            batch = decode(raw, WRITER, seq, previous, self.keys.ring)
+            batch = decode(raw, WRITER, seq, previous, self.keys)
             yield batch
             seq, previous = seq + 1, batch.hash
         names = await self.store.keys(f"ledger/{WRITER}/")
@@ -139,7 +139,7 @@ class Ledger(LedgerReader):
             except AlreadyThere as error:
                 self._checked = False
                 raise Unavailable("another writer has written to this store's ledger") from error
-            self.head.apply(decode(raw, WRITER, seq, self.head.hash, self.keys.ring))
+            self.head.apply(decode(raw, WRITER, seq, self.head.hash, self.keys))
         if self._witness:
             self._witness.write(self.head.seq, self.head.hash)
         await self.store.delete(_PENDING)

@@ -38,7 +38,7 @@ class Integrity:
 
     def look(self, memory: Memory) -> Finding | None:
         """What is wrong with a record, if anything is."""
-        digest = verified_digest(memory, self._keys.ring)
+        digest = verified_digest(memory, self._keys)
         if digest is None:
             return Finding.UNSIGNED if memory.signature is None else Finding.ALTERED
         return None if self._ledger is None else self._ledger.head.judge(memory, digest)

@@ -102,7 +102,7 @@ class Transcripts:
 
     async def _read(self, name: str, tenant: str) -> dict[str, Any] | None:
         raw = await self._store.get(name)
-        body = None if raw is None else _opened(raw, self._keys.ring)
+        body = None if raw is None else _opened(raw, self._keys)
         if body is None or body["tenant"] != tenant:
             log.error("transcript %s is left out: its seal does not hold", name.rpartition("/")[2])
             return None
@@ -140,10 +140,10 @@ def _sealed(body: dict[str, Any], ring: KeyRing) -> bytes:
     return json.dumps({"body": body, "kid": ring.active, "mac": mac}, ensure_ascii=False).encode()
 
 
-def _opened(raw: bytes, ring: KeyRing) -> dict[str, Any] | None:
+def _opened(raw: bytes, keys: Keys) -> dict[str, Any] | None:
     try:
         sealed = json.loads(raw)
-        master = ring.usable(sealed["kid"])
+        master = keys.knowing(sealed["kid"]).usable(sealed["kid"])
         body: dict[str, Any] = sealed["body"]
         if master is None or not hmac.compare_digest(_mac(master, body), sealed["mac"]):
             return None

@@ -77,8 +77,7 @@ def columns_of(memory: Memory) -> dict[str, Any]:
 def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[str, Any]]:
     """The rows of a memory. One with no parts (a tombstone) has a first row that nothing finds."""
     columns = columns_of(memory)
-    nowhere = np.zeros(dimension, np.float32)
-    nowhere[0] = 1.0
+    nowhere = _nowhere(dimension)
     return [
         columns
         | {
@@ -93,6 +92,21 @@ def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[
         }
         for part in (parts or [Part(0, 0, 0, "", nowhere)])
     ]
+
+
+def _nowhere(dimension: int) -> Any:
+    vector = np.zeros(dimension, np.float32)
+    vector[0] = 1.0
+    return vector
+
+
+def is_nowhere(row: Mapping[str, Any]) -> bool:
+    """Whether a row's derived columns say nothing, as a tombstone's do."""
+    if "vector" not in row:
+        return True
+    vector = np.asarray(row["vector"], np.float32)
+    empty = (row["start_at"], row["end_at"], row["terms"], row["part"]) == (0, 0, "", 0)
+    return empty and bool(np.array_equal(vector, _nowhere(len(vector))))
 
 
 def memory_of(row: Mapping[str, Any]) -> Memory:

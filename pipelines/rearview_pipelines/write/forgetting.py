@@ -42,13 +42,17 @@ def _next(memory: Memory, tools: Tools) -> int:
     return max(memory.version, recorded.version if recorded else 0) + 1
 
 
-async def resign(tenant: str, ids: Sequence[str], tools: Tools) -> int:
-    """Sign with the active key what the ledger says is the recorded version. Its digest stays, so no event is made."""
+async def resign(tenant: str, ids: Sequence[str], kid: str, tools: Tools) -> int:
+    """Sign with the active key what the ledger says is the recorded version. Its digest stays, so no event is made.
+
+    `kid`: the key that the caller knows to be active; this process may not have heard of it yet.
+    """
+    active = tools.keys.knowing(kid).active
     found = await tools.index.get(tenant, ids)
     rows = []
     for memory in found.values():
         recorded = tools.ledger.head.get(tenant, memory.id)
-        old = memory.signature is None or memory.signature.kid != tools.keys.ring.active
+        old = memory.signature is None or memory.signature.kid != active
         if old and recorded is not None and (recorded.version, recorded.digest) == (memory.version, digest(memory)):
             parts = () if memory.state is State.FORGOTTEN else await sound_parts(memory, tools)
             rows.append((sign(memory, tools.keys.ring), parts))

@@ -45,6 +45,10 @@ class KeyRing:
         """A ring is `Keys` too: ones that never change."""
         return self
 
+    def knowing(self, _: str) -> "KeyRing":
+        """This ring; there is nothing newer to look for."""
+        return self
+
     def usable(self, kid: str) -> bytes | None:
         """The master key of an id, unless it is unknown or revoked."""
         return None if kid in self.revoked else self.masters.get(kid)
@@ -60,6 +64,10 @@ class Keys(Protocol):
 
     @property
     def ring(self) -> KeyRing: ...
+
+    def knowing(self, kid: str) -> KeyRing:
+        """The ring, read anew if it does not know the key: another process may just have made it."""
+        ...
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from rearview_pipelines.errors import Conflict, NotFound
-from rearview_pipelines.write.keys import KeyRing, KeyState, load_or_create, new_master, read_ring, write_ring
+from rearview_pipelines.write.keys import KeyRing, load_or_create, new_master, read_ring, write_ring
 
 LOOK_SECONDS = 1.0
 """How often a running process looks whether the file changed."""
@@ -28,6 +28,12 @@ class KeyStore:
     @property
     def ring(self) -> KeyRing:
         if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self.reload()
+        return self._ring
+
+    def knowing(self, kid: str) -> KeyRing:
+        """The ring, read anew if it does not know the key: another process may just have made it."""
+        if kid not in self._ring.masters:
             self.reload()
         return self._ring
 
@@ -72,6 +78,3 @@ class KeyStore:
     def _stamped(self) -> tuple[int, int]:
         stat = self._path.stat()
         return (stat.st_mtime_ns, stat.st_ino)
-
-
-__all__ = ["KeyState", "KeyStore"]

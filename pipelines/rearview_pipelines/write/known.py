@@ -64,7 +64,7 @@ async def known(work: Work, tools: Tools) -> None:
 
 def is_sound(memory: Memory, tools: Tools) -> bool:
     """Whether a row is as it was signed and as it was last recorded."""
-    digest = verified_digest(memory, tools.keys.ring)
+    digest = verified_digest(memory, tools.keys)
     return digest is not None and tools.ledger.head.judge(memory, digest) is None
 
 

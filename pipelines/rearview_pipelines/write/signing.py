@@ -12,7 +12,7 @@ import rfc8785
 
 from rearview_pipelines.memory import Memory, Signature
 from rearview_pipelines.ports import Part
-from rearview_pipelines.write.keys import KeyRing, derive
+from rearview_pipelines.write.keys import KeyRing, Keys, derive
 
 _PURPOSE = "sign"
 
@@ -44,16 +44,16 @@ def sign(memory: Memory, ring: KeyRing) -> Memory:
     return memory.model_copy(update={"signature": Signature(kid=ring.active, mac=mac)})
 
 
-def verify(memory: Memory, ring: KeyRing) -> bool:
+def verify(memory: Memory, keys: Keys) -> bool:
     """Whether the record is as one of the ring's keys signed it. Never raises."""
-    return verified_digest(memory, ring) is not None
+    return verified_digest(memory, keys) is not None
 
 
-def verified_digest(memory: Memory, ring: KeyRing) -> str | None:
+def verified_digest(memory: Memory, keys: Keys) -> str | None:
     """The digest of a record whose signature holds, else None: both from one canonical form."""
     if memory.signature is None:
         return None
-    master = ring.usable(memory.signature.kid)
+    master = keys.knowing(memory.signature.kid).usable(memory.signature.kid)
     if master is None:
         return None
     signed = payload(memory)

@@ -234,14 +234,14 @@ class Writer:
                 await self._transcripts.forget_turns(principal.tenant, said, {m.id for m in memories})
         return [m.id for m in memories]
 
-    async def resign(self, tenant: str, ids: Sequence[str]) -> int:
+    async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int:
         """Sign records of a tenant anew with the active key; answers how many were.
 
         One that the ledger vouches for is signed whatever key it bears, a revoked one too.
         """
 
         async def resigned() -> int:
-            return await forgetting.resign(tenant, ids, self._tools)
+            return await forgetting.resign(tenant, ids, kid, self._tools)
 
         done = await self._alone(resigned)
         for id_ in ids:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.requests import ForgetRequest, parse
+from rearview_pipelines.requests import ForgetRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
@@ -27,6 +27,11 @@ class Backend(Protocol):
     def list_memories(self, query: dict[str, list[str]]) -> Any: ...
     def forget(self, ids: list[str]) -> Any: ...
     def stats(self) -> Any: ...
+    def observe(self, body: Any) -> Any: ...
+    def verify(self) -> Any: ...
+    def keys(self) -> Any: ...
+    def rotate_key(self) -> Any: ...
+    def revoke_key(self, kid: str) -> Any: ...
 
 
 class RemoteBackend:
@@ -53,6 +58,21 @@ class RemoteBackend:
 
     def stats(self) -> Any:
         return self._client.call("GET", "/v1/stats")
+
+    def observe(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/observe", body)
+
+    def verify(self) -> Any:
+        return self._client.call("GET", "/v1/verify")
+
+    def keys(self) -> Any:
+        return self._client.call("GET", "/v1/keys")
+
+    def rotate_key(self) -> Any:
+        return self._client.call("POST", "/v1/keys")
+
+    def revoke_key(self, kid: str) -> Any:
+        return self._client.call("POST", f"/v1/keys/{_segment(kid)}/revoke")
 
 
 class LocalBackend:
@@ -92,6 +112,22 @@ class LocalBackend:
 
     def stats(self) -> Any:
         return self._run(self._service.stats(self._principal))
+
+    def observe(self, body: Any) -> Any:
+        receipts = self._run(self._service.observe(self._principal, parse(ObserveRequest, body)))
+        return {"receipts": [r.model_dump(mode="json") for r in receipts]}
+
+    def verify(self) -> Any:
+        return self._run(self._service.verify(self._principal))
+
+    def keys(self) -> Any:
+        return {"keys": self._service.keys(self._principal)}
+
+    def rotate_key(self) -> Any:
+        return self._run(self._service.rotate_key(self._principal))
+
+    def revoke_key(self, kid: str) -> Any:
+        return self._run(self._service.revoke_key(self._principal, kid))
 
 
 def _segment(id_: str) -> str:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_serve.cli import models, tokens
+from rearview_serve.cli import models, tokens, trust
 from rearview_serve.cli.backend import connected
-from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines
+from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
 from rearview_serve.settings import described, read_settings
 
 app = typer.Typer(
@@ -23,6 +23,9 @@ app = typer.Typer(
 )
 app.add_typer(tokens.app, name="token")
 app.add_typer(models.app, name="models")
+app.add_typer(trust.keys, name="keys")
+app.command()(trust.observe)
+app.command()(trust.verify)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the REST object.")]
 Data = Annotated[Path | None, typer.Option("--data", help="The data folder; default REARVIEW_DATA or .rearview.")]
@@ -57,7 +60,7 @@ def write(
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
         body = {"text": text, "kind": kind, "tags": tag or [], "key": key, "ref": ref} | _object("fields", fields)
         answer = backend.write({k: v for k, v in body.items() if v is not None})
-        emit(answer, as_json, _receipt_lines)
+        emit(answer, as_json, receipt_lines)
         if any(receipt["id"] is None for receipt in answer["receipts"]):
             raise typer.Exit(REFUSED)
 
@@ -205,12 +208,6 @@ def _utf8(file: Path) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise InvalidInput.one("file", f"{file} is not UTF-8", "save it as UTF-8 and import again") from error
-
-
-def _receipt_lines(answer: Any) -> Iterator[str]:
-    for receipt in answer["receipts"]:
-        reasons = f"  ({', '.join(receipt['reasons'])})" if receipt["reasons"] else ""
-        yield f"{receipt['status']}  {receipt['id']}{reasons}"
 
 
 def _recall_lines(answer: Any) -> Iterator[str]:

@@ -52,3 +52,10 @@ def memory_lines(memory: dict[str, Any]) -> Iterator[str]:
         marks.append(f"ref {memory['ref']}")
     yield f"{head}{memory['text']}"
     yield f"      {memory['id']}  {memory['created_at'][:10]}  {' '.join(marks)}"
+
+
+def receipt_lines(answer: Any) -> Iterator[str]:
+    """What became of each memory, and why."""
+    for receipt in answer["receipts"]:
+        notes = [*receipt["reasons"], *(f"{n} {entity} scrubbed" for entity, n in receipt["redactions"].items())]
+        yield f"{receipt['status']}  {receipt['id'] or '-'}" + (f"  ({', '.join(notes)})" if notes else "")

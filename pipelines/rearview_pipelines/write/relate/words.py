@@ -138,7 +138,11 @@ class Statement:
             found = [i for verb in _CJK_VERBS if (i := self.folded.find(verb)) > 0]
             return min(found, default=None)
         for match in re.finditer(r"[^\W\d_]+(?:['’][^\W\d_]+)?", self.folded):
-            if match.start() and _stem(match[0]) in _VERBS and not all(map(_is_filler, _tokens(self.folded[: match.start()]))):
+            if (
+                match.start()
+                and _stem(match[0]) in _VERBS
+                and not all(map(_is_filler, _tokens(self.folded[: match.start()])))
+            ):
                 return match.start()
         return None
 
