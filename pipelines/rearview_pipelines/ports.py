@@ -137,8 +137,11 @@ class ObjectStore(Protocol):
     A key is a path of plain segments. What `put` returned from is on disk.
     """
 
-    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
-        """Write an object, whole or not at all. `new`: raises AlreadyThere if there is one."""
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
+        """Write an object, whole or not at all. `new`: raises AlreadyThere if there is one.
+
+        `fleeting`: it only has to outlive this process, not the machine's power.
+        """
         ...
 
     async def get(self, key: str) -> bytes | None: ...

@@ -78,7 +78,7 @@ class ObjectStoreInMemory:
         if self.failing:
             raise Unavailable("the object store was told to fail")
 
-    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
         self._check()
         if new and key in self.objects:
             raise AlreadyThere(key)

@@ -11,7 +11,7 @@ from rearview_pipelines.models.export import cached
 from rearview_pipelines.models.reranker import OnnxReranker
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService, SystemClock
-from rearview_pipelines.stores.hot import HotIndex, OwnChanges
+from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_serve.composing import guards, opened_writer, trust
 from rearview_serve.folder import owned
@@ -39,10 +39,8 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
             seconds=settings.milvus_timeout,
         )
         clock = SystemClock()
-        own = OwnChanges()
-        hot = HotIndex(index, own, embedder.dimension, settings.hot_rows)
+        hot = HotIndex(index, None, embedder.dimension, settings.hot_rows)
         writer, ledger = await opened_writer(parts, hot, embedder, clock, settings)
-        own.of(writer)
         service = MemoryService(
             writer,
             RecallPipeline(hot, embedder, reranker, parts.keys, clock, ledger),

@@ -120,7 +120,7 @@ class WriteReplica:
     async def _open(self) -> Writer:
         from rearview_pipelines.models.files import read_card
         from rearview_pipelines.service import SystemClock
-        from rearview_pipelines.stores.hot import HotIndex, OwnChanges
+        from rearview_pipelines.stores.hot import HotIndex
         from rearview_serve.adapters import HandleEmbedder
         from rearview_serve.composing import guards, opened_writer
 
@@ -128,11 +128,9 @@ class WriteReplica:
         parts = guards(Path(self._arguments.data), self._arguments)
         embedder = HandleEmbedder(self._embed, read_card(Path(self._arguments.embed_folder), "embedder"))
         milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
-        own = OwnChanges()
         # Relations look at what is near before every write: in memory, as recalls do.
-        index = HotIndex(milvus, own, embedder.dimension, self._arguments.hot_rows)
+        index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
         writer, _ = await opened_writer(parts, index, embedder, SystemClock(), self._arguments)
-        own.of(writer)
         return writer
 
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:

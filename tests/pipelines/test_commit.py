@@ -28,7 +28,7 @@ class Cut(ObjectStoreInMemory):
         super().__init__()
         self.cut = False
 
-    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
         if self.cut and new:
             raise Unavailable("the disk is full")
         await super().put(key, data, new=new)

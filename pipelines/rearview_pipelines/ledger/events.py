@@ -65,8 +65,9 @@ class BrokenChain(ValueError):
     """A batch that is not what its writer wrote, or not where it wrote it."""
 
 
-def event_of(op: Op, memory: Memory) -> Event:
-    return Event(op, memory.tenant, memory.id, memory.version, memory.state, digest(memory))
+def event_of(op: Op, memory: Memory, digest_: str | None = None) -> Event:
+    """The event of a version. `digest_`: that of the record, where it is at hand."""
+    return Event(op, memory.tenant, memory.id, memory.version, memory.state, digest_ or digest(memory))
 
 
 def encode(writer: str, seq: int, previous: str, at: datetime, events: Sequence[Event], ring: KeyRing) -> bytes:

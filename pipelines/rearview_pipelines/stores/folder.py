@@ -19,8 +19,12 @@ class FolderStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    async def put(self, key: str, data: bytes, *, new: bool = False) -> None:
-        await asyncio.to_thread(self._put, self._path(key), data, new)
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
+        path = self._path(key)
+        if fleeting:  # into the page cache: less than the hop to a thread
+            self._put(path, data, new, sync=False)
+        else:
+            await asyncio.to_thread(self._put, path, data, new, sync=True)
 
     async def get(self, key: str) -> bytes | None:
         path = self._path(key)
@@ -44,20 +48,22 @@ class FolderStore:
             raise ValueError(f"not a key: {key!r}")
         return self._root.joinpath(*segments)
 
-    def _put(self, path: Path, data: bytes, new: bool) -> None:
+    def _put(self, path: Path, data: bytes, new: bool, *, sync: bool) -> None:
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
             if new:
                 os.link(temporary, path)  # fails if the name is taken, and is one step where it is not
             else:
                 temporary.replace(path)
-            _sync(path.parent)
+            if sync:
+                _sync(path.parent)
         except FileExistsError as error:
             raise AlreadyThere(path.name) from error
         except OSError as error:

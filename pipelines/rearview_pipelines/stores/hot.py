@@ -34,20 +34,6 @@ class ChangeLog(Protocol):
     async def changes(self, tenant: str, epoch: str, since: int) -> Changes: ...
 
 
-class OwnChanges:
-    """The writer's own hot scopes follow the writer that uses them: tied together once both are there."""
-
-    def __init__(self) -> None:
-        self._writer: ChangeLog | None = None
-
-    def of(self, writer: ChangeLog) -> None:
-        self._writer = writer
-
-    async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
-        assert self._writer is not None
-        return await self._writer.changes(tenant, epoch, since)
-
-
 class LoadableIndex(MemoryIndex, Protocol):
     async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
         """All memories of a tenant with their parts; None if there are more than `limit` rows."""
@@ -70,9 +56,12 @@ class _Held:
 
 
 class HotIndex:
-    """`MemoryIndex` over another. `limit`: rows held at most, over all tenants; 0 holds none."""
+    """`MemoryIndex` over another. `limit`: rows held at most, over all tenants; 0 holds none.
 
-    def __init__(self, index: LoadableIndex, changes: ChangeLog, dimension: int, limit: int) -> None:
+    `changes` of None: this is the writer's own, and what it writes is all that changes.
+    """
+
+    def __init__(self, index: LoadableIndex, changes: ChangeLog | None, dimension: int, limit: int) -> None:
         self._index = index
         self._changes = changes
         self._dimension = dimension
@@ -80,6 +69,7 @@ class HotIndex:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
+        self._written = 0
 
     async def _scope(self, tenant: str) -> Scope | None:
         """The tenant's scope in step with the writer, or None where Milvus has to answer."""
@@ -88,6 +78,8 @@ class HotIndex:
             self._load_soon(tenant)
             return None
         self._held.move_to_end(tenant)
+        if self._changes is None:
+            return held.scope
         if held.queued is None:
             # One call serves all who asked before it began; those who ask later wait for the next.
             held.queued = asyncio.ensure_future(self._follow(tenant, held, held.running))
@@ -98,6 +90,7 @@ class HotIndex:
         if before is not None and not before.done():
             await asyncio.wait([before])
         held.running, held.queued = held.queued, None
+        assert self._changes is not None
         try:
             async with asyncio.timeout(FOLLOW_SECONDS):
                 changed = await self._changes.changes(tenant, held.epoch, held.seq)
@@ -130,8 +123,12 @@ class HotIndex:
 
     async def _load(self, tenant: str) -> None:
         try:
-            start = await self._changes.changes(tenant, "", 0)
+            start = await self._changes.changes(tenant, "", 0) if self._changes else Changes("", 0, None)
+            written = self._written
             everything = await self._index.everything(tenant, self._limit)
+            if self._changes is None and written != self._written:  # it wrote while it read: read again
+                self._not_before[tenant] = 0.0
+                return
         except RearviewError as error:
             log.warning("hot scope not read: %s", type(error).__name__)
             self._not_before[tenant] = time.monotonic() + 1.0
@@ -166,13 +163,35 @@ class HotIndex:
         return held.scope if held else None
 
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
-        await self._index.upsert(rows)
+        self._written += 1
+        try:
+            await self._index.upsert(rows)
+        except RearviewError:
+            self._doubt({memory.tenant for memory, _ in rows})
+            raise
+        for memory, parts in rows:
+            if self._changes is None and memory.tenant in self._held:
+                self._held[memory.tenant].scope.put(memory, parts)
 
     async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
         await self._index.drop_parts(tenant, id_, keep)
 
     async def remove(self, tenant: str, ids: Sequence[str]) -> None:
-        await self._index.remove(tenant, ids)
+        self._written += 1
+        try:
+            await self._index.remove(tenant, ids)
+        except RearviewError:
+            self._doubt({tenant})
+            raise
+        if self._changes is None and tenant in self._held:
+            for id_ in ids:
+                self._held[tenant].scope.drop(id_)
+
+    def _doubt(self, tenants: set[str]) -> None:
+        """A write of our own that failed half-way: what is held may be wrong, read it again."""
+        if self._changes is None:
+            for tenant in tenants:
+                self._held.pop(tenant, None)
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
         scope = await self._at_hand(tenant, fresh)

@@ -14,7 +14,7 @@ from rearview_pipelines.ports import Part
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.embed import sound_parts
 from rearview_pipelines.write.item import Item, Tools, Work
-from rearview_pipelines.write.signing import digest_of_parts, sign
+from rearview_pipelines.write.signing import digest_of_parts, signed
 
 log = logging.getLogger(__name__)
 Row = tuple[Memory, Sequence[Part]]
@@ -28,9 +28,9 @@ async def store(work: Work, tools: Tools) -> None:
     before: list[Row] = []
     for change in work.others.values():
         parts = await sound_parts(change.before, tools)
-        after = sign(change.after.model_copy(update={"derived": digest_of_parts(parts)}), tools.keys.ring)
+        after, digest = signed(change.after.model_copy(update={"derived": digest_of_parts(parts)}), tools.keys.ring)
         rows.append((after, parts))
-        events.append(event_of(change.op, after))
+        events.append(event_of(change.op, after, digest))
         before.append((change.before, parts))
     for item in fresh:
         assert item.memory is not None
@@ -38,7 +38,7 @@ async def store(work: Work, tools: Tools) -> None:
             parts = (await tools.index.parts(item.tenant, [item.id])).get(item.id, ())
             before.append((item.previous, parts))
         rows.append((item.memory, item.parts))
-        events.append(event_of(_op(item), item.memory))
+        events.append(event_of(_op(item), item.memory, item.digest))
     if rows:
         await persist(rows, events, before, tools)
     for item in fresh:

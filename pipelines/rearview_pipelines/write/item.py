@@ -25,6 +25,7 @@ class Item:
     edits              whether it changes a record in hand
     ended_by           a later item of the same request that replaces it
     suspected          why it is to be quarantined
+    digest             of the signed record
     final              whether its receipt will not change any more
     """
 
@@ -48,6 +49,7 @@ class Item:
     redactions: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     memory: Memory | None = None
+    digest: str = ""
     receipt: Receipt | None = None
     final: bool = False
 

@@ -128,16 +128,17 @@ def write_ring(path: Path, ring: KeyRing) -> None:
     write_private(path, json.dumps(raw, indent=1))
 
 
-def write_private(path: Path, content: str) -> None:
-    """Write a file that only its owner reads, whole or not at all, on disk before it is named."""
+def write_private(path: Path, content: str, *, sync: bool = True) -> None:
+    """Write a file that only its owner reads, whole or not at all; with `sync`, on disk before it is named."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

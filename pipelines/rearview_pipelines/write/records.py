@@ -6,13 +6,13 @@ from rearview_pipelines.memory import Memory, Related, SourceKind, State
 from rearview_pipelines.text.language import language_of
 from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.known import is_sound, next_version, stands, waits
-from rearview_pipelines.write.signing import digest_of_parts, sign
+from rearview_pipelines.write.signing import digest_of_parts, signed
 
 
 async def sign_records(work: Work, tools: Tools) -> None:
     now = tools.clock.now()
     for item in work.open:
-        item.memory = sign(_record(item, tools, now), tools.keys.ring)
+        item.memory, item.digest = signed(_record(item, tools, now), tools.keys.ring)
 
 
 def state_of(item: Item) -> State:

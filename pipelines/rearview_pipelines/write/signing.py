@@ -40,8 +40,15 @@ def digest(memory: Memory) -> str:
 
 def sign(memory: Memory, ring: KeyRing) -> Memory:
     """The same record with the active key's signature."""
-    mac = _mac(ring.masters[ring.active], memory.tenant, payload(memory))
-    return memory.model_copy(update={"signature": Signature(kid=ring.active, mac=mac)})
+    return signed(memory, ring)[0]
+
+
+def signed(memory: Memory, ring: KeyRing) -> tuple[Memory, str]:
+    """(the record with the active key's signature, its digest): both from one canonical form, which is slow to make."""
+    bytes_ = payload(memory)
+    mac = _mac(ring.masters[ring.active], memory.tenant, bytes_)
+    made = memory.model_copy(update={"signature": Signature(kid=ring.active, mac=mac)})
+    return made, hashlib.sha256(bytes_).hexdigest()
 
 
 def verify(memory: Memory, keys: Keys) -> bool:
@@ -56,11 +63,11 @@ def verified_digest(memory: Memory, keys: Keys) -> str | None:
     master = keys.knowing(memory.signature.kid).usable(memory.signature.kid)
     if master is None:
         return None
-    signed = payload(memory)
-    if not hmac.compare_digest(_mac(master, memory.tenant, signed), memory.signature.mac):
+    bytes_ = payload(memory)
+    if not hmac.compare_digest(_mac(master, memory.tenant, bytes_), memory.signature.mac):
         return None
-    return hashlib.sha256(signed).hexdigest()
+    return hashlib.sha256(bytes_).hexdigest()
 
 
-def _mac(master: bytes, tenant: str, signed: bytes) -> str:
-    return hmac.new(derive(master, tenant, _PURPOSE), signed, hashlib.sha256).hexdigest()
+def _mac(master: bytes, tenant: str, bytes_: bytes) -> str:
+    return hmac.new(derive(master, tenant, _PURPOSE), bytes_, hashlib.sha256).hexdigest()

@@ -54,7 +54,16 @@ _CHINESE = re.compile(
 )
 
 
+_FIRST = re.compile(
+    r"pass|pwd|secret|token|key|credential|contrase|mot de|\bpin\b|identified|curl|mysql|mariadb|--|密|口\s?令|令\s?牌|私\s?钥|凭\s?证|授权码|暗号",
+    re.IGNORECASE,
+)
+"""A quick look for any of the words: most texts have none."""
+
+
 def find(text: str) -> Iterator[Span]:
+    if not _FIRST.search(text):
+        return
     yield from _valued(_ASSIGNED_PASSWORD, text, "password", looks_chosen)
     yield from _valued(_ASSIGNED_TOKEN, text, "named_token", looks_random)
     yield from _valued(_XML, text, "password", looks_chosen)

@@ -89,12 +89,17 @@ _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})", re.IGNORECASE)
 _BEARER = re.compile(r"\b(?:Bearer|Token)\s+([A-Za-z0-9._~+/=-]{20,})", re.IGNORECASE)
 
 
+_MARKED = re.compile(r"-----BEGIN|PuTTY|://|=|\b(?:Basic|Bearer|Token)\s", re.IGNORECASE)
+
+
 def find(text: str) -> Iterator[Span]:
     if _FIRST.search(text):
         for kind, pattern in _TOKENS.items():
             for match in pattern.finditer(text):
                 if not is_placeholder(match[0]):
                     yield Span(*match.span(), kind)
+    if not _MARKED.search(text):
+        return
     for match in _KEY_BLOCK.finditer(text):
         yield Span(*match.span(), "private_key")
     for match in _PASSWORD_IN_URL.finditer(text):

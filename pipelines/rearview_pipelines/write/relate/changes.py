@@ -6,6 +6,7 @@ name has one that is not: the sister in "Ana's sister lives in Berlin", the muse
 """
 
 import re
+from functools import lru_cache
 
 from rearview_pipelines.text.language import is_cjk
 from rearview_pipelines.write.relate.compare import contradicts
@@ -48,6 +49,12 @@ _GENERIC = frozenset(
 )
 _LEAST = 0.75
 """Share of an old fact's nouns that have to be named where not all are."""
+
+
+@lru_cache(maxsize=2000)
+def has_cue(new: Statement) -> bool:
+    """Whether a statement has a word of change in it at all."""
+    return _CUES.search(new.folded) is not None or _NOW.search(new.folded) is not None
 
 
 def ends(new: Statement, old: Statement) -> bool:

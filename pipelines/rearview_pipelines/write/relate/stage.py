@@ -4,13 +4,13 @@ Candidates are few: the nearest by vector, the best by keyword, the same key. Wh
 `relate.decide`. Items of one batch are related to each other in their order.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, Related, SourceKind, State
 from rearview_pipelines.ports import Condition
 from rearview_pipelines.receipts import Receipt, Status
-from rearview_pipelines.text.analyse import terms_of
 from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.known import is_sound, stands, waits
 from rearview_pipelines.write.records import superseded
@@ -26,14 +26,15 @@ LONGEST = 600
 
 
 async def relate(work: Work, tools: Tools) -> None:
-    earlier: list[Item] = []
+    earlier: defaultdict[tuple[object, ...], list[Item]] = defaultdict(list)
     for item in work.open:
         if _relates(item):
-            _relate_to_batch(item, earlier)
+            scope = (item.tenant, item.agent, item.user, item.draft.namespace, item.draft.visibility)
+            _relate_to_batch(item, earlier[scope])
             if item.receipt is None:
                 await _relate_to_known(work, item, tools)
             if item.receipt is None:
-                earlier.append(item)
+                earlier[scope].append(item)
 
 
 def _relates(item: Item) -> bool:
@@ -47,9 +48,9 @@ async def _relate_to_known(work: Work, item: Item, tools: Tools) -> None:
         gone = {m.id for m in item.supersedes}
         if held.id in gone or held.id == item.id or not in_scope(held, item) or not stands(held, now):
             continue
-        if not is_sound(memory, tools):
-            continue
         what = _relation(item, held)
+        if what is Relation.NONE or not is_sound(memory, tools):
+            continue
         if what is Relation.DUPLICATE:
             _confirm(work, item, memory, tools)
             return
@@ -84,7 +85,7 @@ async def _candidates(item: Item, tools: Tools) -> list[Memory]:
         same_key = where.also(Condition("memory_key", "eq", item.draft.key))
         ids.update(dict.fromkeys(id_ for _, id_ in await tools.index.page(item.tenant, same_key, None, CANDIDATES)))
     if len(item.draft.text) <= LONGEST:
-        terms = list(dict.fromkeys(terms_of(item.draft.text)))[:MAX_TERMS]
+        terms = list(dict.fromkeys(item.parts[0].terms.split()))[:MAX_TERMS]
         by_word = await tools.index.keyword(item.tenant, where, terms, CANDIDATES, fresh=True)
         ids.update(dict.fromkeys(match.id for match in by_word))
         by_sense = await tools.index.dense(item.tenant, where, item.parts[0].vector, CANDIDATES, fresh=True)
@@ -128,8 +129,6 @@ def _link(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
 def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
     """What stands earlier in the same request is known by then."""
     for other in earlier:
-        if not _same_scope(other, item):
-            continue
         draft = other.draft
         by_key = item.draft.key is not None and item.draft.key == draft.key
         if not by_key and max(len(item.draft.text), len(draft.text)) > LONGEST:
@@ -149,13 +148,3 @@ def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
             item.related.append(Related(id=other.id, relation="contradicts"))
             other.related.append(Related(id=item.id, relation="contradicts"))
             item.reasons.append("contradiction")
-
-
-def _same_scope(a: Item, b: Item) -> bool:
-    return (a.tenant, a.agent, a.user, a.draft.namespace, a.draft.visibility) == (
-        b.tenant,
-        b.agent,
-        b.user,
-        b.draft.namespace,
-        b.draft.visibility,
-    )

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import Stemmer
 
@@ -48,6 +48,8 @@ _CJK_VERBS = (
 
 
 def _tokens(folded: str) -> list[str]:
+    if folded.isascii():
+        return _TOKEN.findall(folded.replace("-", " "))
     out: list[str] = []
     for run in _TOKEN.findall(folded.replace("-", " ")):
         if any(is_cjk(c) for c in run):
@@ -153,6 +155,12 @@ def _without_perfect(tokens: tuple[str, ...]) -> list[str]:
     return [
         t for t, n in pairs if not (t in ("has", "have", "had") and (n.endswith(("ed", "en", "wn")) or n == "been"))
     ]
+
+
+@lru_cache(maxsize=20_000)
+def statement(text: str) -> Statement:
+    """The statement of a text; what was once read of it is kept."""
+    return Statement(text)
 
 
 def is_verb(word: str) -> bool:

@@ -17,13 +17,13 @@ LEAST_WORDS = 4
 _SOME = re.compile(r"[a-zA-Z\u00c0-\u024f]{2,}|[\u3400-\u9fff]")
 
 
-def probability(text: str) -> float:
+def probability(text: str) -> float | None:
     """How likely the classifier holds a text, or its worst part, to be an attack: 0 to 1.
 
-    A few words say too little for a judgement by their letters: 0.
+    A few words say too little for a judgement by their letters: None.
     """
     if len(_SOME.findall(text)) < LEAST_WORDS:
-        return 0.0
+        return None
     model = load(WEIGHTS)
     step = WINDOW // 2
     starts = range(0, max(len(text) - step, 1), step)

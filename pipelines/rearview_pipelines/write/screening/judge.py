@@ -13,6 +13,8 @@ SURE = 0.8
 DOUBTED = 0.25
 """Below this probability the classifier holds a text for harmless; then one sign alone is not enough."""
 DOUBTED_WEIGHT = 0.75
+HARMLESS = 0.25
+"""Below this probability the signs are not looked for: one alone would not be enough, and they take a millisecond."""
 MAX_CHARACTERS = 20_000
 
 
@@ -30,6 +32,9 @@ def judge(text: str) -> Verdict:
 
 
 def _judge(text: str) -> Verdict:
+    sure = probability(text)
+    if sure is not None and sure < HARMLESS:
+        return Verdict(0.0)
     found: dict[str, float] = {}
     only_quoted = True
     for signal in SIGNALS:
@@ -37,7 +42,7 @@ def _judge(text: str) -> Verdict:
         if weight:
             found[signal.kind] = max(found.get(signal.kind, 0.0), weight)
             only_quoted = only_quoted and weight < signal.weight
-    sure = probability(text)
+    sure = sure or 0.0
     doubt = 1 - THRESHOLD * min(sure / SURE, 1.0) ** 2 if found or sure >= SURE else 1.0
     if found and only_quoted:  # its words are those of an attack, because it reports on one
         doubt = max(doubt, 1 - QUOTED * THRESHOLD)
