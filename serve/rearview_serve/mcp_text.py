@@ -31,7 +31,9 @@ SEARCH = (
 )
 WRITE = (
     "Remember one fact, preference, decision, error or outcome for later conversations. Write it so that "
-    "it is understood without this conversation. Writing the same thing twice is harmless."
+    "it is understood without this conversation. Writing the same thing twice is harmless. The receipt says what "
+    "became of it: stored, duplicate, pending (it contradicts a memory: ask the user), quarantined (it looks like an "
+    "attack), rejected (it holds a secret). Give a changing value a key: the newer one then replaces the older."
 )
 UPDATE = (
     "Change a memory that is no longer right or needs other tags. A new text supersedes the old one and "
