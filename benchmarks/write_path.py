@@ -2,8 +2,8 @@
 
     python -m benchmarks.write_path [--texts FILE ...] [--memories 640]
 
-In this process, on a Milvus Lite server in a fresh folder, as `rearview up` has it, with the packaged model; the rest of the path is what the
-writer takes with vectors made beforehand. Texts: one a line, or JSONL with `text` or `query`.
+In this process, on a Milvus Lite server in a fresh folder, as `rearview up` has it, with the packaged model; the rest
+of the path is what the writer takes with vectors made beforehand. Texts: one a line, or JSONL with `text` or `query`.
 """
 
 import argparse
@@ -119,12 +119,10 @@ async def run(arguments: Any) -> None:
     texts = texts_of(arguments.texts, arguments.memories)
     source = ", ".join(f.name for f in arguments.texts) or "made by this script"
     alone = await Remembered(model).learn(texts)
-    print(
-        f"{len(texts)} texts ({source}), mean {statistics.mean(map(len, texts)):.0f} characters; Milvus Lite, one thread"
-    )
-    print(
-        f"  embedding alone, batches of {BATCH}: {alone * 1000 / len(texts):.2f} ms a memory, {len(texts) / alone:.0f} a second"
-    )
+    mean = statistics.mean(map(len, texts))
+    print(f"{len(texts)} texts ({source}), mean {mean:.0f} characters; Milvus Lite, one thread")
+    each, rate = alone * 1000 / len(texts), len(texts) / alone
+    print(f"  embedding alone, batches of {BATCH}: {each:.2f} ms a memory, {rate:.0f} a second")
     for preset, size, count in (("patterns", 1, 200), ("patterns", BATCH, 10_000), ("strict", 1, 100)):
         ms, rate = await measure(preset, texts[:count], model, size)
         print(f"  rest of the path, {preset}, {size} at a time: {ms:.2f} ms a memory (median), {rate:.0f} a second")

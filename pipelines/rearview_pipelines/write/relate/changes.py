@@ -7,6 +7,7 @@ name has one that is not: the sister in "Ana's sister lives in Berlin", the muse
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 from rearview_pipelines.text.language import is_cjk
 from rearview_pipelines.write.relate.compare import contradicts
@@ -22,6 +23,14 @@ _CUES = re.compile(
     r"|不再|已经?不|再也不|不用.{0,6}了|停用|停止|停掉|停了|取消|放弃|戒|退出|离开|离职|辞|卖掉|卖了|退订|弃用|废弃|淘汰|下线|关停|换成|换了|换到|换掉|改用|改成|改为|改到|改在"
     r"|搬到|搬去|搬了|搬家|迁到|迁移|调到|调整|转到|转用|转为|升级|升到|降到|降为|更名|改名|接替|接手|取代|替代|推迟|提前到|延长到|涨到|减到|增加到|缩短到|切到|切换|由.{1,12}改|原来.{1,20}现在|no more"
 )
+_NEW_VALUE = re.compile(
+    r"\b(?:to|from|is now|are now|now|by) (?:[a-z]+ ){0,3}[a-z]*\d|(?:到|为|成|至|改|从|在|是)[^,.;，。；]{0,10}[\d一二三四五六七八九十]"
+)
+"""A number that the change leads to. `ticket 17` behind a comma is another ticket, not another value."""
+_TO = re.compile(
+    r"\b(?<!used )(?:to|into|onto|with) (?:(?!\b(?:instead|rather|from|not|after|because)\b)[^.,;]){1,60}"
+    r"|(?:到|成|为|改用|换用)[^,.;，。；]{1,20}"
+)
 _NOW = re.compile(
     r"\b(?:now|as of|from now on|since|effective|nowadays|these days|updated to|changed to|moved to|switched to|rescheduled to|set to|became|becomes)\b"
     r"|现在|目前|如今|改为|改成|改到|换成|调整为|调到|已改|更新为|改用|搬到|搬去|迁到|升级到|升到|降到|推迟到|提前到|换到"
@@ -33,6 +42,7 @@ _QUITS = re.compile(r"\b(?:quits?|resign\w*|retired|left|no longer (?:works?|tea
 _WORKS = re.compile(
     r"\b(?:works?|working|job|employed|teach\w*|nurse|engineer|position|volunteer\w*|stud(?:y|ies|ying)|course|member)\b|工作|上班|当|任职|任教|就职|读|念|学"
 )
+_BACK = re.compile(r"\b(?:his|her|their)\b")
 _KIN = frozenset(
     """wife husband sister brother cousin mother father mum dad son daughter uncl aunt niec nephew grandmoth grandfath
     grandma grandpa friend neighbour neighbor colleagu boss partner flatmat roommat girlfriend boyfriend parent child kid
@@ -41,7 +51,7 @@ _KIN = frozenset(
 _GENERIC = frozenset(
     """each morn even afternoon night day week month year last now new old time everi daili next sinc ago today yesterday
     tomorrow spring summer autumn winter call name start hour am pm utc default current main usual regular servic system
-    server cluster compani team peopl our thing part place one two three about current still sunday monday tuesday
+    server cluster our thing part place one two three about current still sunday monday tuesday
     wednesday thursday friday saturday januari februari april june juli august septemb octob novemb decemb altogeth
     instead whole set plan can reach get longer more out back over off where""".split()
 ) | frozenset(
@@ -59,7 +69,7 @@ def has_cue(new: Statement) -> bool:
 
 def ends(new: Statement, old: Statement) -> bool:
     """Whether `new` says that what `old` states is over."""
-    if old.denies != new.denies and old.denies:
+    if (old.denies != new.denies and old.denies) or old.is_event:
         return False
     cue = _CUES.search(new.folded)
     if cue is not None and not _ADDS.search(new.folded) and _names(new, old):
@@ -75,13 +85,17 @@ def _names(new: Statement, old: Statement) -> bool:
     missing = told - said
     covered = told & said
     subject = _nouns(old.subject)
-    if _is_anothers(new, old, missing) or not covered:
+    if _is_anothers(new, old, missing) or _is_a_part(new, old) or not covered:
         return False
     if missing & subject and _strangers(new, told):
         return False
-    numbers = {w for w in missing if w[0].isdigit()}
-    if numbers and (any(w[0].isdigit() for w in said) or all(":" in n for n in numbers)):  # the value that changed
+    numbers = frozenset(w for w in missing if w[0].isdigit())
+    if numbers:
+        if not _is_changed_value(new, old, numbers):
+            return False
         missing -= numbers
+    elif _is_new_value(new, told - subject):
+        return False  # `moved to Postgres` does not end what else is said of Postgres
     if not missing:
         return len(covered) >= 2 or old.bag <= said
     if missing & subject and not old.is_chinese and (missing & set(old.names) or len(covered) < 3):
@@ -98,6 +112,34 @@ def _names(new: Statement, old: Statement) -> bool:
     clause = _nouns(new.bag) - {"manual"}
     told_all = len(subject) >= 2 and subject <= said and clause <= told
     return told_all or (share >= _LEAST and len(covered) >= 3 and not missing & set(old.names))
+
+
+def _is_changed_value(new: Statement, old: Statement, numbers: frozenset[str]) -> bool:
+    """Whether numbers that only the old fact has are the value that changed, not the name of another thing."""
+    match = _NEW_VALUE.search(new.folded)
+    if match is None:
+        return all(":" in n for n in numbers)
+    led_to = Statement(match[0] + new.folded[match.end() : match.end() + 6]).bag
+    for number in numbers:
+        before = _before(old, number)
+        other = next((w for p, w in pairwise(new.words) if p == before and w[0].isdigit()), None)
+        if other is not None and other not in led_to:
+            return False  # ticket 17 and ticket 18
+    return True
+
+
+def _before(statement: Statement, number: str) -> str:
+    at = statement.words.index(number)
+    return statement.words[at - 1] if at else ""
+
+
+def _is_new_value(new: Statement, named: frozenset[str]) -> bool:
+    """Whether everything named stands only behind the `to` of the change."""
+    match = _TO.search(new.folded)
+    if match is None or not named:
+        return False
+    rest = Statement(new.folded[: match.start()] + " " + new.folded[match.end() :]).bag
+    return named <= Statement(match[0]).bag and not named & rest
 
 
 def _strangers(new: Statement, told: frozenset[str]) -> bool:
@@ -119,6 +161,24 @@ def _is_anothers(new: Statement, old: Statement, missing: frozenset[str]) -> boo
         )
         return bool(set(kin.findall(old.folded)) ^ set(kin.findall(new.folded)))
     return False
+
+
+def _is_a_part(new: Statement, old: Statement) -> bool:
+    """English: `Silvio's school` and `the test database` are not Silvio and the production database."""
+    owners = frozenset() if _BACK.search(new.folded) else _owners(new)  # `Marek's doctor changed his dose` is of Marek
+    if any(w not in old.bag for name, w in pairwise(new.words) if f"{name}'s" in owners and name in old.bag):
+        return True
+    heads = old.subject & new.bag
+    return any(
+        w in heads and was != now and is_verb(now) and was in old.subject
+        for w in heads
+        for was, now in [(_before(old, w), _before(new, w))]
+        if was and now and was not in new.bag and now not in old.bag
+    )
+
+
+def _owners(statement: Statement) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+'s", statement.folded.replace("’", "'")))
 
 
 def _of_one_class(new: Statement, old: Statement) -> bool:

@@ -32,6 +32,9 @@ _EVENT = re.compile(
 _NEARLY = 0.8
 """Share of content words that two sayings of one thing have in common, at least."""
 
+_IDENTIFIER = 5
+"""Digits from which on a number names a thing rather than counts something."""
+
 
 def is_same(a: Statement, b: Statement) -> bool:
     """Whether one only says again what the other said: the same numbers, names and denial."""
@@ -86,11 +89,13 @@ def contradicts(a: Statement, b: Statement) -> bool:
     kinds = {_kind(w) for w in (*gone, *come)}
     if _ADDITIVE.search(a.folded) and kinds not in ({"number"}, {"weekday"}):
         return False
-    if _EVENT.search(a.folded) or _EVENT.search(b.folded):
+    if a.is_event or b.is_event or _EVENT.search(a.folded) or _EVENT.search(b.folded):
         return False
     typed = {_kind(w) for w in gone} & {_kind(w) for w in come}
     if kinds & {"number", "weekday", "month"} and not typed:
         return False
+    if any(_is_identifier(w) for w in (*gone, *come)):
+        return False  # order 48213 and order 48214 are two orders
     if not a.states or (not typed & {"number", "weekday", "month"} and not a.subject):
         return False  # a title, a list of words: nothing is said of anything
     return at >= _least_subject(a) and _in_predicate(a, at)
@@ -121,6 +126,11 @@ def _kind(word: str) -> str:
     if word in _WEEKDAYS:
         return "weekday"
     return "month" if word in _MONTHS else "word"
+
+
+def _is_identifier(word: str) -> bool:
+    """A long number, with or without letters: it names a thing, and two of them name two things."""
+    return sum(c.isdigit() for c in word) >= _IDENTIFIER
 
 
 def _least_subject(a: Statement) -> int:

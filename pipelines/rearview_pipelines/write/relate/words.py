@@ -47,6 +47,14 @@ _CJK_VERBS = (
 ).split()  # fmt: skip
 
 
+_PAST = re.compile(
+    r"\b(?:(?!need|speed|feed|seed|bed|red|shed|hundred)[a-z]{2,}ed|bought|broke|went|met|took|wrote|made|sent|had|sold|found|lost|won|paid|built|caught"
+    r"|drove|flew|gave|got|held|left|ran|said|saw|spoke|spent|told|wore|began|came|fell|chose|taught|brought|ate|drank|hung|swam)\b"
+)
+_STATES = re.compile(r"\b(?:is|are|was|were|be|been|has|have|will|can|may|must|should|does|do)\b")
+_STILL = frozenset("used lived preferred needed liked loved wanted named called located based".split())
+
+
 def _tokens(folded: str) -> list[str]:
     if folded.isascii():
         return _TOKEN.findall(folded.replace("-", " "))
@@ -127,6 +135,16 @@ class Statement:
     def states(self) -> bool:
         """Whether something is said of something: there is a verb, or a name and a value."""
         return self._verb_at() is not None or re.search(r"\w[:：=]\s*\S", self.folded) is not None
+
+    @cached_property
+    def is_event(self) -> bool:
+        """Whether it tells of something that happened: a simple past is over by itself and never ends or is ended."""
+        at = self._verb_at()
+        if at is None or self.is_chinese:
+            match = _PAST.search(self.folded) if not self.is_chinese else None
+            return match is not None and not _STATES.search(self.folded)
+        verb = re.match(r"[^\W\d_]+", self.folded[at:])
+        return verb is not None and _PAST.fullmatch(verb[0]) is not None and verb[0] not in _STILL
 
     @property
     def is_chinese(self) -> bool:
