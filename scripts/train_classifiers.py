@@ -28,9 +28,9 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def matrix(vectors: list[dict[int, float]], bits: int) -> Any:
-    triples = [(row, column, value) for row, vector in enumerate(vectors) for column, value in vector.items()]
-    rows, columns, values = zip(*triples, strict=True)
+def matrix(vectors: list[tuple[Any, Any]], bits: int) -> Any:
+    rows = np.repeat(np.arange(len(vectors)), [len(buckets) for buckets, _ in vectors])
+    columns, values = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
     return csr_matrix((values, (rows, columns)), shape=(len(vectors), 1 << bits))
 
 
@@ -69,16 +69,17 @@ def train_screening(also: list[Path]) -> None:
     bits = screening.BITS
     counted = [features(row["text"], bits) for row in own + others]
     seen = np.zeros(1 << bits)
-    for vector in counted:
-        seen[list(vector)] += 1
+    for buckets, _ in counted:
+        seen[buckets] += 1
     frequencies = np.where(seen >= 2, np.log((1 + len(counted)) / (1 + seen)) + 1, 0.0)
-    x = matrix([scaled(vector, frequencies) for vector in counted], bits)
+    x = matrix([(buckets, scaled(buckets, counts, frequencies)) for buckets, counts in counted], bits)
     y = np.array([row["label"] for row in own + others])
     x_own, y_own, x_also, y_also = x[: len(own)], y[: len(own)], x[len(own) :], y[len(own) :]
     if others:
         rates("screening, --also cross-validated", crossed(x_also, y_also, 10.0, (x_own, y_own)), y_also)
     model = fit(x, y, 10.0, np.concatenate([np.ones(len(own)), ALSO_WEIGHT * np.ones(len(others))]))
-    x_held = matrix([scaled(features(row["text"], bits), frequencies) for row in held], bits)
+    met = [features(row["text"], bits) for row in held]
+    x_held = matrix([(buckets, scaled(buckets, counts, frequencies)) for buckets, counts in met], bits)
     rates("screening, held", model.predict_proba(x_held)[:, 1], np.array([row["label"] for row in held]))
     save(screening.WEIGHTS, model.coef_[0], frequencies, model.intercept_[0])
     print(f"wrote {screening.WEIGHTS}, {screening.WEIGHTS.stat().st_size // 1024} KiB")
@@ -90,12 +91,11 @@ def train_gate() -> None:
     held = [row for row in turns if row["split"] == "held"]
     ones = np.ones(1 << gate.BITS)
 
-    def vector(row: dict[str, Any]) -> dict[int, float]:
-        made = scaled(features(row["text"][: gate.WINDOW], gate.BITS), ones)
-        for mark in gate.marks(row["text"], row["role"], row.get("recalled", [])):
-            at = bucket("x:" + mark, gate.BITS)
-            made[at] = made.get(at, 0.0) + gate.MARK_WEIGHT
-        return made
+    def vector(row: dict[str, Any]) -> tuple[Any, Any]:
+        buckets, counts = features(row["text"][: gate.WINDOW], gate.BITS)
+        marks = [bucket("x:" + m, gate.BITS) for m in gate.marks(row["text"], row["role"], row.get("recalled", []))]
+        values = np.concatenate([scaled(buckets, counts, ones), np.full(len(marks), gate.MARK_WEIGHT)])
+        return np.concatenate([buckets, np.array(marks, np.int64)]), values
 
     x, y = matrix([vector(row) for row in tune], gate.BITS), np.array([row["label"] == "keep" for row in tune])
     x_held, y_held = matrix([vector(row) for row in held], gate.BITS), np.array([r["label"] == "keep" for r in held])

@@ -1,18 +1,16 @@
 """A linear classifier of short texts over hashed n-grams: small, offline, any script. The weights hold no text.
 
 Features: character 1- to 4-grams, words, pairs of words; sublinear counts, inverse document frequency where
-the model has one, unit length (Salton & Buckley 1988). Trained by `scripts/train_*.py` on labelled texts.
+the model has one, unit length (Salton & Buckley 1988). Trained by `scripts/train_classifiers.py` on labelled texts.
 """
 
 import math
 import re
 import unicodedata
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,41 +18,42 @@ import numpy as np
 
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
-
-
-def grams(text: str) -> Counter[str]:
-    """What stands in a text, digits alike, with counts."""
-    folded = " " + _DIGIT.sub("0", " ".join(unicodedata.normalize("NFKC", text).casefold().split())) + " "
-    counts: Counter[str] = Counter()
-    for size in (1, 2, 3, 4):
-        counts.update([folded[i : i + size] for i in range(len(folded) - size + 1)])
-    words = _WORD.findall(folded)
-    counts.update(["w:" + word for word in words])
-    counts.update([f"b:{a} {b}" for a, b in pairwise(words)])
-    counts.update([f"t:{a} {b}" for a, b in zip(words, words[2:], strict=False)])
-    return counts
+_SIZES = (1, 2, 3, 4)
+_STEP, _MIX = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
+"""Multipliers of FNV-1a (Fowler, Noll & Vo) and of Fibonacci hashing (Knuth, The Art of Computer Programming 6.4)."""
 
 
 def bucket(feature: str, bits: int) -> int:
+    """Where a feature that has a name of its own is kept: a mark."""
     return zlib.crc32(feature.encode()) & ((1 << bits) - 1)
 
 
-def features(text: str, bits: int) -> dict[int, float]:
-    """Buckets and their sublinear counts."""
-    buckets: dict[int, float] = {}
-    mask, crc32 = (1 << bits) - 1, zlib.crc32  # `bucket`, without the call: it is made a thousand times a text
-    for gram, count in grams(text).items():
-        at = crc32(gram.encode()) & mask
-        weight = 1.0 if count == 1 else 1 + math.log(count)
-        buckets[at] = buckets[at] + weight if at in buckets else weight
-    return buckets
+def features(text: str, bits: int) -> tuple[Any, Any]:
+    """(buckets, their sublinear counts), two arrays of one length: what stands in a text, digits alike.
+
+    Hashed by arrays: there are a thousand n-grams in a text of two sentences.
+    """
+    folded = " " + _DIGIT.sub("0", " ".join(unicodedata.normalize("NFKC", text).casefold().split())) + " "
+    signs = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    words = np.fromiter((zlib.crc32(w.encode("utf-8", "surrogatepass")) for w in _WORD.findall(folded)), np.uint64)
+    made, gram = [], np.zeros(len(signs), np.uint64)
+    for size in _SIZES:
+        if len(signs) < size:
+            break
+        gram = gram[: len(signs) - size + 1] * _STEP + signs[size - 1 :]
+        made.append(gram * _STEP + np.uint64(size))
+    made.append(words * _STEP + np.uint64(11))
+    made.append((words[:-1] * _STEP + words[1:]) * _STEP + np.uint64(12))
+    made.append((words[:-2] * _STEP + words[2:]) * _STEP + np.uint64(13))
+    hashed = (np.concatenate(made) * _MIX) >> np.uint64(64 - bits)
+    buckets, counts = np.unique(hashed.astype(np.int64), return_counts=True)
+    return buckets, 1 + np.log(counts)
 
 
-def scaled(buckets: Mapping[int, float], frequencies: Any) -> dict[int, float]:
-    """Weighed by document frequency and brought to unit length."""
-    weighed = {b: v * float(frequencies[b]) for b, v in buckets.items()}
-    length = math.sqrt(sum(v * v for v in weighed.values())) or 1.0
-    return {b: v / length for b, v in weighed.items()}
+def scaled(buckets: Any, counts: Any, frequencies: Any) -> Any:
+    """Counts weighed by document frequency and brought to unit length."""
+    weighed = counts * frequencies[buckets]
+    return weighed / (math.sqrt(float(weighed @ weighed)) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,8 @@ class LinearModel:
 
     def probability(self, text: str, marks: Iterable[str] = (), mark_weight: float = 0.0) -> float:
         """`marks`: what else is known of the text, each a feature of weight `mark_weight`."""
-        buckets = features(text, self.bits)
-        index = np.fromiter(buckets.keys(), np.int64, len(buckets))
-        values = np.fromiter(buckets.values(), np.float64, len(buckets)) * self.frequencies[index]
-        length = math.sqrt(float(values @ values)) or 1.0
-        score = float(values @ self.weights[index]) / length + self.intercept
+        buckets, counts = features(text, self.bits)
+        score = float(scaled(buckets, counts, self.frequencies) @ self.weights[buckets]) + self.intercept
         score += mark_weight * sum(float(self.weights[bucket("x:" + mark, self.bits)]) for mark in marks)
         return 1 / (1 + math.exp(-score))
 
