@@ -62,7 +62,7 @@ class IndexAdapter(MemoryAdapter):
         self._index = self._run(MilvusIndex.open(path, model="fake", dimension=DIMENSION))
         ledger = Ledger(objects, keys, witness, self._clock.now)
         writer = Writer(Tools(self._index, embedder, keys, self._clock, ledger))
-        reader = LedgerReader(objects, keys)
+        reader = LedgerReader(objects, keys, witness)
         recaller = RecallPipeline(self._index, embedder, None, keys, self._clock, reader)
         trust = Trust(keys, reader, witness)
         self.service = MemoryService(writer, recaller, self._index, embedder, None, 0.0, trust, self._clock)

@@ -81,15 +81,15 @@ async def opened_writer(
         ledger,
         parts.scrubber,
         handouts,
-        arguments.quota,
-        arguments.poison_threshold,
+        quota=arguments.quota,
+        poison_threshold=arguments.poison_threshold,
     )
     return Writer(tools, parts.transcripts), ledger
 
 
 def trust(parts: Guards, reader: LedgerReader | None = None) -> Trust:
     """For a service; `reader`: the writer's own ledger where it is in this process, else one that follows it."""
-    follows = reader or LedgerReader(parts.objects, parts.keys)
+    follows = reader or LedgerReader(parts.objects, parts.keys, parts.witness)
     return Trust(parts.keys, follows, parts.witness, parts.scrubber, parts.transcripts)
 
 

@@ -1,10 +1,11 @@
 """Walking everything: chains, rows, what is derived from them. Names what is altered, missing, replayed, unsigned."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rearview_pipelines.ledger.events import BrokenChain
+from rearview_pipelines.ledger.events import GENESIS, BrokenChain
 from rearview_pipelines.ledger.head import Finding, Head
 from rearview_pipelines.ledger.ledger import LedgerReader, Witness
 from rearview_pipelines.memory import Memory, State
@@ -18,6 +19,9 @@ _COLUMNS = (
     "task", "task_type", "session", "ref", "version", "created", "occurred", "begins", "ends", "importance",
     "confidence", "tags", "namespaces", "metadata",
 )  # fmt: skip
+LOOKS = 3
+AGAIN_SECONDS = 0.2
+"""Between two looks: longer than a commit takes."""
 
 
 @dataclass
@@ -36,35 +40,54 @@ async def verify(
 ) -> Report:
     """Check a tenant's memories and the whole chain. Raises Unavailable."""
     report = Report()
+    await _chain(report, reader, witness)
     await reader.follow()
+    rows = await index.inspect(tenant)
+    report.checked = len(rows)
+    found = await _findings(tenant, rows, reader, keys)
+    for _ in range(LOOKS):  # what was being written while it was looked at holds when it is looked at again
+        if not found:
+            break
+        await asyncio.sleep(AGAIN_SECONDS)
+        await reader.follow()
+        found = await _findings(tenant, await index.inspect(tenant, list(found)), reader, keys, list(found))
+    for id_, finding in found.items():
+        report.add(id_, finding)
+    return report
+
+
+async def _chain(report: Report, reader: LedgerReader, witness: Witness | None) -> None:
+    written = witness.read() if witness else (0, "")  # before the chain is: a batch is written first
+    last, tails = 0, {0: GENESIS}
     try:
-        last, tail = 0, reader.head.hash
         async for batch in reader.walk():
-            last, tail = batch.seq, batch.hash
-        written = witness.read() if witness else (0, "")
-        if written[0] > last or (written[0] == last and last and written[1] != tail):
+            last = batch.seq
+            tails[last] = batch.hash
+        if written[0] > last or (written[0] and tails[written[0]] != written[1]):
             report.add(f"batch {written[0]}", Finding.CHAIN)
     except BrokenChain as error:
         report.add(str(error).partition(" is ")[0].partition(" does ")[0].partition(" cannot ")[0], Finding.CHAIN)
-    rows = {row.id: row for row in await index.inspect(tenant)}
-    report.checked = len(rows)
-    unsure: list[str] = []
-    for row in rows.values():
+
+
+async def _findings(
+    tenant: str, rows: Sequence[Inspected], reader: LedgerReader, keys: Keys, only: Sequence[str] | None = None
+) -> dict[str, Finding]:
+    """What is wrong with rows, and which of the tenant's recorded memories (or of `only`) have none."""
+    found: dict[str, Finding] = {}
+    await reader.follow()
+    for row in rows:
         finding = check(row, reader.head, keys)
-        if finding is None and reader.head.get(tenant, row.id) is None:
-            unsure.append(row.id)
+        recorded = reader.head.get(tenant, row.id)
+        if finding is None and (recorded is None or recorded.version < row.memory.version):
+            finding = Finding.REPLAYED  # signed once, and never recorded
         if finding is not None:
-            report.add(row.id, finding)
-    gone = [id_ for id_, _ in reader.head.of_tenant(tenant) if id_ not in rows]
-    await reader.follow()  # a write that was on its way is recorded by now
-    for id_ in unsure:
-        if reader.head.get(tenant, id_) is None:
-            report.add(id_, Finding.REPLAYED)
-    again = {row.id for row in await index.inspect(tenant, gone)} if gone else set()
-    for id_ in gone:
-        if id_ not in again:
-            report.add(id_, Finding.MISSING)
-    return report
+            found[row.id] = finding
+    there = {row.id for row in rows}
+    recorded_ids = [id_ for id_, _ in reader.head.of_tenant(tenant)] if only is None else only
+    for id_ in recorded_ids:
+        if id_ not in there and reader.head.get(tenant, id_) is not None:
+            found[id_] = Finding.MISSING
+    return found
 
 
 def check(row: Inspected, head: Head, keys: Keys) -> Finding | None:

@@ -18,7 +18,7 @@ from rearview_pipelines.write.signing import digest
 FORMAT = 1
 GENESIS = "0" * 64
 """What the first batch of a chain comes after."""
-_PURPOSE = "ledger"
+_PURPOSE, _INTENT = "ledger", "ledger-intent"
 
 
 class Op(StrEnum):
@@ -78,11 +78,38 @@ def encode(writer: str, seq: int, previous: str, at: datetime, events: Sequence[
         "seq": seq,
         "previous": previous,
         "at": at.isoformat(),
-        "events": [[e.op.value, e.tenant, e.id, e.version, e.state.value, e.digest] for e in events],
+        "events": _rows(events),
         "kid": ring.active,
     }
     mac = _mac(ring.masters[ring.active], rfc8785.dumps(body))
     return rfc8785.dumps(body | {"mac": mac})
+
+
+def encode_intent(events: Sequence[Event], ring: KeyRing) -> bytes:
+    """What is about to be recorded, signed, so that nobody else can say that a write of theirs was under way."""
+    body: dict[str, Any] = {"events": _rows(events), "kid": ring.active}
+    return rfc8785.dumps(body | {"mac": _mac(ring.masters[ring.active], rfc8785.dumps(body), _INTENT)})
+
+
+def decode_intent(raw: bytes, keys: Keys) -> tuple[Event, ...] | None:
+    """The events of an intent; None if it is not as it was signed, or was not written to its end."""
+    try:
+        body = json.loads(raw)
+        mac = body.pop("mac")
+        master = keys.knowing(body["kid"]).usable(body["kid"])
+        if master is None or not hmac.compare_digest(mac, _mac(master, rfc8785.dumps(body), _INTENT)):
+            return None
+        return _events(body["events"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _rows(events: Sequence[Event]) -> list[list[Any]]:
+    return [[e.op.value, e.tenant, e.id, e.version, e.state.value, e.digest] for e in events]
+
+
+def _events(rows: Any) -> tuple[Event, ...]:
+    return tuple(Event(Op(op), t, i, v, State(state), d) for op, t, i, v, state, d in rows)
 
 
 def decode(raw: bytes, writer: str, seq: int, previous: str, keys: Keys) -> Batch:
@@ -97,7 +124,7 @@ def decode(raw: bytes, writer: str, seq: int, previous: str, keys: Keys) -> Batc
             raise BrokenChain(f"batch {seq} is not as it was signed")
         if (body["writer"], body["seq"], body["previous"]) != (writer, seq, previous):
             raise BrokenChain(f"batch {seq} does not follow the one before it")
-        events = tuple(Event(Op(op), t, i, v, State(state), d) for op, t, i, v, state, d in body["events"])
+        events = _events(body["events"])
         return Batch(writer, seq, previous, body["at"], events, kid, hashlib.sha256(raw).hexdigest())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, BrokenChain):
@@ -105,5 +132,5 @@ def decode(raw: bytes, writer: str, seq: int, previous: str, keys: Keys) -> Batc
         raise BrokenChain(f"batch {seq} cannot be read") from error
 
 
-def _mac(master: bytes, body: bytes) -> str:
-    return hmac.new(derive(master, "", _PURPOSE), body, hashlib.sha256).hexdigest()
+def _mac(master: bytes, body: bytes, purpose: str = _PURPOSE) -> str:
+    return hmac.new(derive(master, "", purpose), body, hashlib.sha256).hexdigest()

@@ -6,7 +6,6 @@ What is not is left out of every answer, counted, remembered for the admin's lis
 import logging
 from collections import Counter
 
-from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ledger.head import Finding
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory
@@ -28,13 +27,12 @@ class Integrity:
         self.suspects: dict[tuple[str, str], Finding] = {}
 
     async def follow(self) -> None:
-        """Bring the head in step with the log, before rows are read: a head that is older alarms nobody."""
-        if self._ledger is None:
-            return
-        try:
-            await self._ledger.follow()
-        except RearviewError as error:
-            log.warning("the ledger was not followed: %s", type(error).__name__)
+        """Bring the head in step with the log, before rows are read: a head that is older alarms nobody.
+
+        Raises BrokenLedger, and Unavailable if the log was never read.
+        """
+        if self._ledger is not None:
+            await self._ledger.followed()
 
     def look(self, memory: Memory) -> Finding | None:
         """What is wrong with a record, if anything is."""
@@ -46,10 +44,11 @@ class Integrity:
     def holds(self, memory: Memory) -> bool:
         """Whether a record may be served. One that may not is counted and logged by id."""
         finding = self.look(memory)
+        key = (memory.tenant, memory.id)
         if finding is None:
+            self.suspects.pop(key, None)  # it was put back
             return True
         self.counts[finding.value] += 1
-        key = (memory.tenant, memory.id)
         if key not in self.suspects and len(self.suspects) < MOST:
             self.suspects[key] = finding
         log.error("memory %s is left out: %s", memory.id, finding.value)

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ledger.events import Event, Op, event_of
+from rearview_pipelines.ledger.ledger import Unsettled
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Part
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.embed import sound_parts
 from rearview_pipelines.write.item import Item, Tools, Work
-from rearview_pipelines.write.signing import digest_of_parts, signed
+from rearview_pipelines.write.signing import digest_of_parts, signed, verified_digest
 
 log = logging.getLogger(__name__)
 Row = tuple[Memory, Sequence[Part]]
@@ -57,8 +58,14 @@ async def persist(rows: Sequence[Row], events: Sequence[Event], before: Sequence
     """Rows into the index, events into the ledger; or neither."""
     await tools.ledger.intend(events)
     await tools.index.upsert(rows)
+    # Told before they are recorded: whose head knows the new version has then heard of the new row.
+    for memory, _ in rows:
+        tools.changes.note(memory.tenant, memory.id)
     try:
         await tools.ledger.append(events)
+    except Unsettled:
+        log.error("whether the ledger was written is not known: %d rows stay until it is", len(rows))
+        raise
     except RearviewError:
         log.error("the ledger was not written: %d rows are taken back", len(rows))
         await _take_back(rows, before, tools)
@@ -66,28 +73,61 @@ async def persist(rows: Sequence[Row], events: Sequence[Event], before: Sequence
 
 
 async def _take_back(rows: Sequence[Row], before: Sequence[Row], tools: Tools) -> None:
-    """Put things as they were. What cannot be is found by `recover` before the next write."""
+    """Put things as they were. What cannot be is found by `recover` before the next write.
+
+    What was there first: were the new rows gone and this failed, a superseded fact would have no successor.
+    """
+    if before:
+        await tools.index.upsert(before)
     had = {(memory.tenant, memory.id) for memory, _ in before}
     for memory, _ in rows:
         if (memory.tenant, memory.id) not in had:
             await tools.index.remove(memory.tenant, [memory.id])
-    if before:
-        await tools.index.upsert(before)
     await tools.ledger.settle()
 
 
 async def recover(tools: Tools) -> None:
-    """Adopt signed rows that a crash, or a failure to take them back, left unrecorded."""
+    """Adopt signed rows that a crash, or a failure to take them back, left unrecorded.
+
+    A row counts only with a signature that holds. One that was superseded by what did not arrive stands again.
+    """
     found: list[Event] = []
     for event in await tools.ledger.undone():
         memory = (await tools.index.get(event.tenant, [event.id])).get(event.id)
-        if memory is not None and event_of(event.op, memory).digest == event.digest:
+        if memory is None or verified_digest(memory, tools.keys) != event.digest:
+            continue
+        if memory.state is State.SUPERSEDED and not await _has_successor(memory, tools):
+            found.append(await _revived(memory, tools))
+        else:
             found.append(Event(Op.ADOPT, event.tenant, event.id, event.version, event.state, event.digest))
     if found:
         log.warning("%d stored memories were not in the ledger yet: adopted", len(found))
         await tools.ledger.append(found)
     else:
         await tools.ledger.settle()
+
+
+async def _has_successor(memory: Memory, tools: Tools) -> bool:
+    id_ = memory.superseded_by or ""
+    successor = (await tools.index.get(memory.tenant, [id_])).get(id_)
+    return successor is not None and verified_digest(successor, tools.keys) is not None
+
+
+async def _revived(memory: Memory, tools: Tools) -> Event:
+    parts = (await tools.index.parts(memory.tenant, [memory.id])).get(memory.id, ())
+    standing = memory.model_copy(
+        update={
+            "state": State.ACTIVE,
+            "superseded_at": None,
+            "superseded_by": None,
+            "version": memory.version + 1,
+            "updated_at": tools.clock.now(),
+        }
+    )
+    after, digest = signed(standing, tools.keys.ring)
+    await tools.index.upsert([(after, parts)])
+    tools.changes.note(after.tenant, after.id)
+    return event_of(Op.ADOPT, after, digest)
 
 
 _STATUS = {State.PENDING: Status.PENDING, State.QUARANTINED: Status.QUARANTINED}

@@ -7,7 +7,7 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.write.commit import persist
 from rearview_pipelines.write.embed import sound_parts
 from rearview_pipelines.write.item import Tools
-from rearview_pipelines.write.signing import digest, sign
+from rearview_pipelines.write.signing import sign, vouched_digest
 
 
 async def forget(memories: Sequence[Memory], tools: Tools) -> None:
@@ -45,15 +45,18 @@ def _next(memory: Memory, tools: Tools) -> int:
 async def resign(tenant: str, ids: Sequence[str], kid: str, tools: Tools) -> int:
     """Sign with the active key what the ledger says is the recorded version. Its digest stays, so no event is made.
 
-    `kid`: the key that the caller knows to be active; this process may not have heard of it yet.
+    What a revoked key signed counts too, if the ledger says the same of it. `kid`: the key that the caller
+    knows to be active; this process may not have heard of it yet.
     """
     active = tools.keys.knowing(kid).active
     found = await tools.index.get(tenant, ids)
     rows = []
     for memory in found.values():
         recorded = tools.ledger.head.get(tenant, memory.id)
-        old = memory.signature is None or memory.signature.kid != active
-        if old and recorded is not None and (recorded.version, recorded.digest) == (memory.version, digest(memory)):
+        old = memory.signature is not None and memory.signature.kid != active
+        if old and recorded is not None and recorded.version == memory.version:
+            if vouched_digest(memory, tools.keys) != recorded.digest:
+                continue  # not as it was signed and recorded: `verify` names it
             parts = () if memory.state is State.FORGOTTEN else await sound_parts(memory, tools)
             rows.append((sign(memory, tools.keys.ring), parts))
     if rows:

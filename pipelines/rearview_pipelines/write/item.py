@@ -9,6 +9,7 @@ from rearview_pipelines.memory import Draft, Memory, Related, Trust
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Part
 from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.receipts import Receipt, Status
+from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.keys import Keys
 
@@ -103,6 +104,7 @@ class Tools:
     ledger: Ledger
     scrubber: Scrubber | None = None
     handouts: Handouts = field(default_factory=Handouts)
+    changes: ChangeNotes = field(default_factory=ChangeNotes)
     quota: int | None = None
     poison_threshold: float = 0.7
 

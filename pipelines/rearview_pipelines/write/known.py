@@ -63,9 +63,12 @@ async def known(work: Work, tools: Tools) -> None:
 
 
 def is_sound(memory: Memory, tools: Tools) -> bool:
-    """Whether a row is as it was signed and as it was last recorded."""
+    """Whether a row is as it was signed and as it was last recorded: nothing else is acknowledged or built on."""
+    recorded = tools.ledger.head.get(memory.tenant, memory.id)
     digest = verified_digest(memory, tools.keys)
-    return digest is not None and tools.ledger.head.judge(memory, digest) is None
+    return (
+        recorded is not None and digest is not None and (recorded.version, recorded.digest) == (memory.version, digest)
+    )
 
 
 def next_version(item: Item, tools: Tools) -> int:

@@ -18,7 +18,6 @@ from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.write import edit, forgetting
-from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.commit import recover, store
 from rearview_pipelines.write.embed import embed
 from rearview_pipelines.write.guard import guard
@@ -47,7 +46,7 @@ class Writer:
         self._lock = asyncio.Lock()
         self._waiting: list[tuple[list[Item], asyncio.Future[None]]] = []
         self._answers = Answers()
-        self._changes = ChangeNotes()
+        self._changes = tools.changes
         self._unsure = True
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
@@ -173,6 +172,7 @@ class Writer:
         return await self._alone(lambda: self._patch(principal, id_, changes, if_match))
 
     async def _patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
+        await self._sure()
         work, stages = await edit.prepared(principal, id_, changes, if_match, self._tools)
         await self._run((guard,), work)
         [item] = work.items
@@ -187,6 +187,7 @@ class Writer:
         principal.require_admin()
 
         async def released() -> Memory:
+            await self._sure()
             [held] = await edit.own(principal, [id_], self._tools)
             if held.state is not State.QUARANTINED:
                 raise Conflict("this memory is not in quarantine")
@@ -219,8 +220,8 @@ class Writer:
         return done
 
     async def _forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
-        memories = await edit.own(principal, list(dict.fromkeys(ids)), self._tools, unfinished=True)
         await self._sure()
+        memories = await edit.own(principal, list(dict.fromkeys(ids)), self._tools, unfinished=True)
         try:
             await forgetting.forget(memories, self._tools)
         except Exception:
@@ -241,6 +242,7 @@ class Writer:
         """
 
         async def resigned() -> int:
+            await self._sure()
             return await forgetting.resign(tenant, ids, kid, self._tools)
 
         done = await self._alone(resigned)
