@@ -223,12 +223,15 @@ class MemoryService:
         await self._recaller.integrity.follow()
         found = await self._index.get(principal.tenant, [id_]) if is_memory_id(id_) else {}
         memory = found.get(id_)
-        if memory is None or not principal.sees(memory):
-            raise NotFound()
-        hidden = memory.state not in READABLE and principal.role is not Role.ADMIN
-        if hidden or memory.state is State.FORGOTTEN or not self._recaller.holds(memory):
+        if memory is None or not self._shows(principal, memory):
             raise NotFound()
         return memory
+
+    def _shows(self, principal: Principal, memory: Memory) -> bool:
+        """Whether a record may be read by id: the principal's, in a state for its eyes, and as it was written."""
+        hidden = memory.state not in READABLE and principal.role is not Role.ADMIN
+        gone = memory.state is State.FORGOTTEN
+        return principal.sees(memory) and not hidden and not gone and self._recaller.holds(memory)
 
     async def list_memories(self, principal: Principal, request: ListRequest) -> tuple[list[Memory], str | None]:
         """(memories, next cursor), newest first; the cursor is None at the end."""
@@ -315,10 +318,13 @@ class MemoryService:
             ids += [at.superseded_by] if at.superseded_by else []
             found = await self._index.get(principal.tenant, [i for i in ids if i not in chain])
             for other in found.values():
-                if principal.sees(other) and other.state is not State.FORGOTTEN and self._recaller.holds(other):
+                if self._shows(principal, other):
                     chain[other.id] = other
                     waiting.append(other)
-        return [self._out(m) for m in sorted(chain.values(), key=lambda m: (m.created_at, m.id))]
+        # What was written in one request has one birth: what ended first was first.
+        never = datetime.max.replace(tzinfo=UTC)
+        order = sorted(chain.values(), key=lambda m: (m.created_at, m.superseded_at or never, m.id))
+        return [self._out(m) for m in order]
 
     async def provenance(self, principal: Principal, id_: str) -> dict[str, Any]:
         """Where a memory came from and what happened to it: source, authors, support, every recorded event."""

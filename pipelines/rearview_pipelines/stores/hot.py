@@ -69,7 +69,8 @@ class HotIndex:
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
-        self._written = 0
+        self._touched: dict[str, set[str]] = {}
+        """What the writer changed of a scope while it is being read."""
 
     async def _scope(self, tenant: str) -> Scope | None:
         """The tenant's scope in step with the writer, or None where Milvus has to answer."""
@@ -100,6 +101,7 @@ class HotIndex:
                 return False
             if changed.ids:
                 await self._refresh(tenant, held.scope, changed.ids)
+                self._evict()
             held.seq = changed.seq
         except (RearviewError, TimeoutError) as error:
             # No writer, no writes: what is held is still right as far as anyone can know.
@@ -122,28 +124,40 @@ class HotIndex:
         task.add_done_callback(lambda _: self._loading.pop(tenant, None))
 
     async def _load(self, tenant: str) -> None:
+        touched = self._touched[tenant] = set()
         try:
             start = await self._changes.changes(tenant, "", 0) if self._changes else Changes("", 0, None)
-            written = self._written
             everything = await self._index.everything(tenant, self._limit)
-            if self._changes is None and written != self._written:  # it wrote while it read: read again
-                self._not_before[tenant] = 0.0
+            if everything is None:
+                self._not_before[tenant] = time.monotonic() + AGAIN_SECONDS
                 return
+            scope = Scope(self._dimension)
+            for at, (memory, parts) in enumerate(everything):
+                scope.put(memory, parts)
+                if at % LOAD_PAGE == LOAD_PAGE - 1:
+                    await asyncio.sleep(0)  # other requests are waiting for this loop
+            while touched:  # what we wrote ourselves meanwhile: read again until nothing is left
+                ids = list(touched)
+                touched.clear()
+                await self._refresh(tenant, scope, ids)
         except RearviewError as error:
             log.warning("hot scope not read: %s", type(error).__name__)
             self._not_before[tenant] = time.monotonic() + 1.0
             return
-        if everything is None:
-            self._not_before[tenant] = time.monotonic() + AGAIN_SECONDS
-            return
-        scope = Scope(self._dimension)
-        for at, (memory, parts) in enumerate(everything):
-            scope.put(memory, parts)
-            if at % LOAD_PAGE == LOAD_PAGE - 1:
-                await asyncio.sleep(0)  # other requests are waiting for this loop
+        finally:
+            del self._touched[tenant]
         self._held[tenant] = _Held(scope, start.epoch, start.seq)
-        while sum(len(h.scope) for h in self._held.values()) > self._limit and len(self._held) > 1:
-            self._held.popitem(last=False)
+        self._evict()
+
+    def _evict(self) -> None:
+        """Let scopes go that are over the limit, the one asked longest ago first; the last too, if it grew over it."""
+        while sum(len(h.scope) for h in self._held.values()) > self._limit:
+            tenant, _ = self._held.popitem(last=False)
+            self._not_before[tenant] = time.monotonic() + (AGAIN_SECONDS if not self._held else 0.0)
+
+    def _touch(self, tenant: str, ids: Sequence[str]) -> None:
+        if self._changes is None and tenant in self._touched:
+            self._touched[tenant].update(ids)
 
     async def close(self) -> None:
         """Stop reading scopes; the index below is its owner's to close."""
@@ -163,26 +177,36 @@ class HotIndex:
         return held.scope if held else None
 
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
-        self._written += 1
         try:
             await self._index.upsert(rows)
         except RearviewError:
             self._doubt({memory.tenant for memory, _ in rows})
             raise
+        finally:
+            for memory, _ in rows:  # a scope that is being read may have been read before this arrived
+                self._touch(memory.tenant, [memory.id])
         for memory, parts in rows:
             if self._changes is None and memory.tenant in self._held:
                 self._held[memory.tenant].scope.put(memory, parts)
+        self._evict()
 
     async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
-        await self._index.drop_parts(tenant, id_, keep)
+        try:
+            await self._index.drop_parts(tenant, id_, keep)
+        except RearviewError:
+            self._doubt({tenant})  # what is still there has to be found, to be dropped again
+            raise
+        finally:
+            self._touch(tenant, [id_])
 
     async def remove(self, tenant: str, ids: Sequence[str]) -> None:
-        self._written += 1
         try:
             await self._index.remove(tenant, ids)
         except RearviewError:
             self._doubt({tenant})
             raise
+        finally:
+            self._touch(tenant, ids)
         if self._changes is None and tenant in self._held:
             for id_ in ids:
                 self._held[tenant].scope.drop(id_)

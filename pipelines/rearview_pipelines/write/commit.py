@@ -15,6 +15,7 @@ from rearview_pipelines.ports import Part
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.embed import sound_parts
 from rearview_pipelines.write.item import Item, Tools, Work
+from rearview_pipelines.write.relate.settle import settle_disputes
 from rearview_pipelines.write.signing import digest_of_parts, signed, verified_digest
 
 log = logging.getLogger(__name__)
@@ -24,15 +25,8 @@ Row = tuple[Memory, Sequence[Part]]
 async def store(work: Work, tools: Tools) -> None:
     """Store and record the batch, then settle its receipts."""
     fresh = [item for item in work.open if item.memory is not None]
-    rows: list[Row] = []
-    events: list[Event] = []
-    before: list[Row] = []
-    for change in work.others.values():
-        parts = await sound_parts(change.before, tools)
-        after, digest = signed(change.after.model_copy(update={"derived": digest_of_parts(parts)}), tools.keys.ring)
-        rows.append((after, parts))
-        events.append(event_of(change.op, after, digest))
-        before.append((change.before, parts))
+    await settle_disputes([c.after for c in work.others.values() if c.after.state is State.SUPERSEDED], work, tools)
+    rows, events, before = await changed(work, tools)
     for item in fresh:
         assert item.memory is not None
         if item.previous is not None:
@@ -46,6 +40,20 @@ async def store(work: Work, tools: Tools) -> None:
         if item.previous is not None:  # it may have been cut into more parts before
             await tools.index.drop_parts(item.tenant, item.id, len(item.parts))
     settle(work, tools)
+
+
+async def changed(work: Work, tools: Tools) -> tuple[list[Row], list[Event], list[Row]]:
+    """(rows, events, rows as they were) of the other records that a batch changes."""
+    rows: list[Row] = []
+    events: list[Event] = []
+    before: list[Row] = []
+    for change in work.others.values():
+        parts = await sound_parts(change.before, tools)
+        after, digest = signed(change.after.model_copy(update={"derived": digest_of_parts(parts)}), tools.keys.ring)
+        rows.append((after, parts))
+        events.append(event_of(change.op, after, digest))
+        before.append((change.before, parts))
+    return rows, events, before
 
 
 def _op(item: Item) -> Op:

@@ -6,7 +6,8 @@ from typing import Any
 from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.principal import Principal
+from rearview_pipelines.principal import Principal, Role
+from rearview_pipelines.receipts import Status
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.commit import store
 from rearview_pipelines.write.edits import merged
@@ -16,7 +17,11 @@ from rearview_pipelines.write.item import Item, Stage, Tools, Work
 from rearview_pipelines.write.known import identify, is_sound, known
 from rearview_pipelines.write.quota import within_quota
 from rearview_pipelines.write.records import sign_records, superseded
+from rearview_pipelines.write.relate.stage import relate
 from rearview_pipelines.write.screen import screen
+
+_STATES = ("text", "kind", "key", "outcome", "metadata", "data", "task", "task_type", "ref", "source")
+"""What a memory states: who changes it answers for it."""
 
 
 async def prepared(
@@ -24,21 +29,48 @@ async def prepared(
 ) -> tuple[Work, Callable[[Item], tuple[Stage, ...]]]:
     """The edit as an item, and the stages for it once it is scrubbed. Raises NotFound, Forbidden, Conflict."""
     [old] = await own(principal, [id_], tools)
+    if old.state is State.QUARANTINED:
+        if principal.role is not Role.ADMIN:
+            raise NotFound()  # as reading it answers
+        raise Conflict("this memory is in quarantine: release it, or forget it and write it anew")
     require_sound(old, tools)
     if old.state is State.SUPERSEDED:
         raise Conflict(f"this memory was superseded by {old.superseded_by}; change that one")
     if if_match is not None and if_match != old.version:
         raise Conflict(f"the memory is at version {old.version}, not {if_match}; read it again")
     [item] = admit(principal, [merged(old, changes)])
-    item.agent, item.trust, item.edits = item.agent or old.agent, old.trust, True
-    item.previous, item.suspected = old, old.suspected if old.state is State.QUARANTINED else ()
+    item.agent, item.edits, item.previous = item.agent or old.agent, True, old
+    item.restates = any(getattr(item.draft, name) != getattr(draft_of(old), name) for name in _STATES)
+    if principal.role is Role.ADMIN or not item.restates:
+        item.trust = old.trust  # other words of a writer's are trusted as that writer is
     return Work([item]), _stages
 
 
 def _stages(item: Item) -> tuple[Stage, ...]:
     if item.supersedes:
-        return (known, embed, screen, within_quota, sign_records, store)
-    return (embed, sign_records, store)
+        return (known, embed, screen, hold, relate, replace, within_quota, sign_records, store)
+    return (embed, screen, hold, sign_records, store)
+
+
+async def hold(work: Work, _: Tools) -> None:
+    """A suspect edit changes nothing that stands: other words wait in quarantine, an edit in place is refused."""
+    for item in work.open:
+        if item.suspected and not item.supersedes:
+            item.reject(*item.suspected)
+        elif item.suspected:
+            item.supersedes = []
+
+
+async def replace(work: Work, tools: Tools) -> None:
+    """The old record ends where the edit's own stands, or the one that says the same."""
+    for item in work.items:
+        if item.receipt is not None and item.receipt.status is not Status.DUPLICATE:
+            continue
+        by = item.receipt.id if item.receipt is not None else item.id
+        for old in item.supersedes:
+            if (old.tenant, old.id) not in work.others:
+                ended = superseded(old, item, tools.clock.now()).model_copy(update={"superseded_by": by})
+                work.change(Op.SUPERSEDE, old, ended)
 
 
 async def settle_identity(work: Work, tools: Tools) -> None:
@@ -57,7 +89,6 @@ async def settle_identity(work: Work, tools: Tools) -> None:
         return
     item.previous = None
     item.supersedes = [old]
-    work.change(Op.SUPERSEDE, old, superseded(old, item, tools.clock.now()))
 
 
 def _same_thing(item: Item, old: Memory) -> bool:

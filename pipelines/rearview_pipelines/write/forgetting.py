@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from rearview_pipelines.ledger.events import Op, event_of
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.write.commit import persist
+from rearview_pipelines.write.commit import changed, persist
 from rearview_pipelines.write.embed import sound_parts
-from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.item import Tools, Work
+from rearview_pipelines.write.relate.settle import settle_disputes
 from rearview_pipelines.write.signing import sign, vouched_digest
 
 
@@ -29,10 +30,15 @@ async def forget(memories: Sequence[Memory], tools: Tools) -> None:
         )
         for m in memories
     ]
-    before = [(m, (await tools.index.parts(m.tenant, [m.id])).get(m.id, ())) for m in memories]
+    freed = Work([])
+    await settle_disputes(memories, freed, tools)
+    rows, events, before = await changed(freed, tools)
     # The record first: from here on nothing of it is served, whatever happens to its parts.
-    rows = [(sign(t, tools.keys.ring), ()) for t in tombstones]
-    await persist(rows, [event_of(Op.FORGET, t) for t in tombstones], before, tools)
+    for memory, tombstone in zip(memories, tombstones, strict=True):
+        rows.append((sign(tombstone, tools.keys.ring), ()))
+        events.append(event_of(Op.FORGET, tombstone))
+        before.append((memory, (await tools.index.parts(memory.tenant, [memory.id])).get(memory.id, ())))
+    await persist(rows, events, before, tools)
     for tombstone in tombstones:
         await tools.index.drop_parts(tombstone.tenant, tombstone.id, 1)
 

@@ -24,6 +24,7 @@ class Item:
     supersedes         records that it replaces
     contradicts        whether it cannot be true beside one that stands
     edits              whether it changes a record in hand
+    restates           whether that edit says something else
     ended_by           a later item of the same request that replaces it
     suspected          why it is to be quarantined
     digest             of the signed record
@@ -45,6 +46,7 @@ class Item:
     related: list[Related] = field(default_factory=list)
     contradicts: bool = False
     edits: bool = False
+    restates: bool = False
     ended_by: "Item | None" = None
     suspected: tuple[str, ...] = ()
     redactions: dict[str, int] = field(default_factory=dict)

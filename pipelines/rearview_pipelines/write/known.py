@@ -101,6 +101,14 @@ def waits_for_outcome(memory: Memory) -> bool:
 
 def _duplicate(work: Work, item: Item, held: Memory, tools: Tools) -> Receipt:
     held = work.now(held)
+    if held.state is State.QUARANTINED:
+        return Receipt(
+            id=item.id,
+            status=Status.QUARANTINED,
+            reasons=(*held.suspected, "duplicate"),
+            version=held.version,
+            redactions=item.redactions,
+        )
     if item.draft.source.kind is not SourceKind.TURN:  # a turn is a record: said twice is not true twice
         stronger = confirmed(held, item, tools)
         if stronger is not None:

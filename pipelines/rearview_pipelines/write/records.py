@@ -53,10 +53,10 @@ def _record(item: Item, tools: Tools, now: datetime) -> Memory:
 
 
 def _support(item: Item) -> tuple[str, ...]:
-    """Who stated it. An edit keeps the sources of the record that it changes in place."""
+    """Who stated it. An edit in place keeps the sources of the record, unless it says something else."""
     if item.draft.source.kind is SourceKind.TURN:
         return ()
-    held = item.previous.support if item.previous is not None and item.edits else ()
+    held = item.previous.support if item.previous is not None and item.edits and not item.restates else ()
     return held or ((item.mark,) if item.mark else ())
 
 

@@ -34,7 +34,9 @@ def _codes(verdict: Verdict) -> tuple[str, ...]:
 def _strings(draft: Draft) -> Iterator[str]:
     """The text, and what else is given back to an agent and is long enough to say something."""
     yield draft.text
-    beside = [*draft.tags, draft.key, draft.namespace, draft.task, *_walk(draft.metadata), *_walk(draft.data)]
+    names = (draft.key, draft.namespace, draft.task, draft.task_type, draft.ref, draft.session, draft.user)
+    source = (draft.source.speaker, draft.source.tool)
+    beside = [*draft.tags, *names, *source, *_walk(draft.metadata), *_walk(draft.data)]
     rest = [text for text in dict.fromkeys(beside) if text and len(text) >= _SHORTEST and text != draft.text]
     if rest:
         yield "\n".join(rest)

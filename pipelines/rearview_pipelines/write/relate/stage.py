@@ -57,7 +57,7 @@ async def _relate_to_known(work: Work, item: Item, tools: Tools) -> None:
         if what is Relation.SUPERSEDES and same_author(held, item) and not _is_older(item, held):
             item.supersedes.append(held)
             work.change(Op.SUPERSEDE, memory, superseded(held, item, now))
-        elif what is Relation.CONTRADICTION and held.state is State.ACTIVE and not item.edits:
+        elif what is Relation.CONTRADICTION and held.state is State.ACTIVE:
             _link(work, item, memory, tools)
 
 
