@@ -93,7 +93,7 @@ MemoryId = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9_:.-]{1,64}$")
 class Source(BaseModel):
     """Where a memory came from."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     kind: SourceKind = SourceKind.EXPLICIT
     speaker: Name | None = None
@@ -105,7 +105,7 @@ class Source(BaseModel):
 class Draft(BaseModel):
     """What a caller may write. Unknown fields are refused, so that a typo is never lost in silence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     text: Text
     layer: LayerField | None = Field(None, description="Default semantic; episodic for turns.")
@@ -143,7 +143,7 @@ class Draft(BaseModel):
 class Signature(BaseModel):
     """Proof of a record: the key's id and an HMAC-SHA256 in hex."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     kid: str
     mac: str
@@ -152,7 +152,7 @@ class Signature(BaseModel):
 class Related(BaseModel):
     """Another memory, and what it is to this one: contradicts, supersedes, superseded_by."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     id: str
     relation: str
@@ -161,7 +161,7 @@ class Related(BaseModel):
 class Memory(BaseModel):
     """A record as kept: frozen, signed, complete. See the contract for each field."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     id: str
     version: int = 1

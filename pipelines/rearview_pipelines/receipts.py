@@ -19,7 +19,7 @@ class Status(StrEnum):
 class Receipt(BaseModel):
     """`id` is null if nothing is kept. The first word of a reason is one of the contract's codes."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     id: str | None
     status: Status
@@ -32,6 +32,6 @@ class Receipt(BaseModel):
 
 
 class WriteAnswer(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     receipts: tuple[Receipt, ...]

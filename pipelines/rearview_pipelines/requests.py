@@ -53,7 +53,7 @@ OneOrMany = Annotated[tuple[_Item, ...], BeforeValidator(_as_list), Field(min_le
 class Filters(BaseModel):
     """Which memories count. Fields are joined by and; a list of values by or."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     layer: OneOrMany[LayerField] | None = None
     kind: OneOrMany[Kind] | None = None
@@ -88,7 +88,7 @@ ToolCall = Annotated[Data, AfterValidator(_tool_call)]
 
 
 class WriteRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     memories: Annotated[tuple[Draft, ...], Field(min_length=1, max_length=MAX_BATCH)]
     timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
@@ -97,7 +97,7 @@ class WriteRequest(BaseModel):
 class Turn(BaseModel):
     """One thing that was said or done. A turn without text holds tool calls."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     role: Literal["user", "assistant", "tool", "system"] = "user"
     speaker: Name | None = None
@@ -110,7 +110,7 @@ class Turn(BaseModel):
 class ObserveRequest(BaseModel):
     """Turns of a session, in order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     session: Name
     task: Name | None = None
@@ -123,7 +123,7 @@ class ObserveRequest(BaseModel):
 
 
 class TranscriptRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     session: Name
     limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST)] = 100
@@ -134,7 +134,7 @@ Query = Annotated[Text, Field(description="1 to 16,384 bytes; never read as quer
 
 
 class RecallRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     query: Query
     top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 5
@@ -159,7 +159,7 @@ class RecallRequest(BaseModel):
 
 
 class ListRequest(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     filters: Filters = Filters()
     limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST)] = 50
@@ -169,7 +169,7 @@ class ListRequest(BaseModel):
 class ForgetRequest(BaseModel):
     """Exactly one scope. `last_turns` narrows a session to its newest turns."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     # Any string: what has not the form of an id is unknown, and answers like any unknown id.
     ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class AppArguments(BaseModel):
     """Typed arguments of `rearview_serve.app:build`; unknown ones are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     data: str = Field(description="Folder with keys.json and tokens.json.")
     milvus_uri: str = Field(description="http(s)://host:port of Milvus or a Milvus Lite server.")

@@ -35,7 +35,10 @@ from rearview_serve.errors import RETRY_AFTER_SECONDS, status_of
 from rearview_serve.limits import Limits
 from rearview_serve.mcp_tools import Tools
 from rearview_serve.metrics import Metrics
+from rearview_serve.surprise import log_surprise
 
+MAX_LATE = 64
+"""Observations that are worked on after their reply at a time; the next one is asked to come again."""
 PROBLEM = "application/problem+json"
 log = logging.getLogger(__name__)
 _asking: contextvars.ContextVar[Principal] = contextvars.ContextVar("principal")
@@ -200,6 +203,10 @@ def _sessions(parts: Ingress) -> APIRouter:
         key = _idempotency_key(request)
         principal.require_writer()
         if not asked.wait:
+            principal.settle_agent(asked.agent)
+            principal.settle_user(asked.user)
+            if len(late) >= MAX_LATE:
+                raise RateLimited("too many observations wait to be worked on", seconds=1.0)
             task = asyncio.ensure_future(_observe_later(parts, principal, asked, key))
             late.add(task)  # a task that nobody holds may be collected before it ends
             task.add_done_callback(late.discard)
@@ -222,8 +229,8 @@ def _sessions(parts: Ingress) -> APIRouter:
 async def _observe_later(parts: Ingress, principal: Principal, asked: ObserveRequest, key: str | None) -> None:
     try:
         parts.metrics.wrote(await parts.service.observe(principal, asked, key))
-    except RearviewError as error:
-        log.error("observed turns were not kept: %s", type(error).__name__)
+    except Exception as error:  # nobody waits for it: count it, and say nothing of what it holds
+        log_surprise(log, "observed turns were not kept", error)
         parts.metrics.lost.inc(len(asked.turns))
 
 
@@ -326,8 +333,8 @@ def _measured(metrics: Metrics) -> Callable[[Request, Any], Awaitable[Response]]
         started = time.perf_counter()
         try:
             response: Response = await call_next(request)
-        except Exception:
-            log.exception("a request failed unexpectedly")
+        except Exception as error:
+            log_surprise(log, "a request failed unexpectedly", error)
             response = await _on_surprise(request, Exception())
         route = getattr(request.scope.get("route"), "path", "other")
         metrics.seconds.labels(route, request.method).observe(time.perf_counter() - started)

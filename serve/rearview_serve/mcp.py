@@ -16,6 +16,7 @@ from rearview_serve import __version__
 from rearview_serve.errors import status_of
 from rearview_serve.mcp_text import INSTRUCTIONS
 from rearview_serve.mcp_tools import ALIASES, SPECS, Tools, schema_for
+from rearview_serve.surprise import log_surprise
 from rearview_serve.wire import problem
 
 log = logging.getLogger(__name__)
@@ -57,9 +58,8 @@ def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
             return _result(await spec.call(tools, asking, arguments))
         except RearviewError as error:
             return _result(problem(error, status_of(error)), is_error=True)
-        except Exception:
-            # The text of an unexpected error may hold the caller's words: to the log's traceback only.
-            log.exception("tool %s failed", params.name if params.name in _BY_NAME else "(unknown)")
+        except Exception as error:
+            log_surprise(log, f"tool {params.name if params.name in _BY_NAME else '(unknown)'} failed", error)
             return _result(problem(RearviewError("the call failed unexpectedly; see the log"), 500), is_error=True)
 
     return named(list_tools, call_tool)

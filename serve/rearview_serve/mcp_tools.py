@@ -35,7 +35,7 @@ RequestId = Annotated[str, Field(strict=True, min_length=1, max_length=128)]
 
 
 class _Arguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class SearchArguments(_Arguments):

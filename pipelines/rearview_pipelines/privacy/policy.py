@@ -61,7 +61,7 @@ def _compiles(value: str) -> str:
 class CustomPattern(BaseModel):
     """A form of personal data that only its users know, such as an employee number."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     entity: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{1,39}$")]
     pattern: Annotated[str, Field(max_length=500), AfterValidator(_compiles)]
@@ -70,7 +70,7 @@ class CustomPattern(BaseModel):
 class Policy(BaseModel):
     """The privacy policy of a store."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     preset: Literal["patterns", "strict", "off"] = "patterns"
     actions: Mapping[str, Action] = Field(default_factory=dict)

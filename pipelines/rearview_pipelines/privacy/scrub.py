@@ -88,6 +88,10 @@ class Scrubber:
         """The fields of a record that must not leave as they are, as they may."""
         return self._fields(memory, memory.tenant, Found())
 
+    def secrets(self, value: str | None) -> list[str]:
+        """Kinds of secret in a name that is kept as it is given: a session's, an agent's, a user's."""
+        return [span.kind for span in find_secrets(value)] if value and len(value) >= SHORTEST else []
+
     def refuses(self, found: Found) -> bool:
         return bool(found.secrets) and self.policy.secrets is OnSecret.REFUSE
 

@@ -10,7 +10,7 @@ from rearview_pipelines.memory import Memory
 class Excerpt(BaseModel):
     """`text` shows only characters start to end of the memory, the part that matched; `of` in all."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Hit(Memory):
 class Hidden(BaseModel):
     """How many candidates were left out, and why."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     floor: int = 0
     state: int = 0
@@ -40,7 +40,7 @@ class Hidden(BaseModel):
 class RecallAnswer(BaseModel):
     """Best first. `degraded`: embedder, reranker, keyword, index, deadline, language."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     recall_id: str
     memories: tuple[Hit, ...] = ()
@@ -51,7 +51,7 @@ class RecallAnswer(BaseModel):
 
 
 class ContextAnswer(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
     recall_id: str
     text: str

@@ -29,17 +29,20 @@ def _guard(item: Item, tools: Tools) -> None:
     except PatternTooSlow:
         item.reject("pii:unchecked")
         return
+    for value in (item.draft.session, item.agent, item.user):  # names are kept as they are given
+        found.secrets += Counter(tools.scrubber.secrets(value))
     item.redactions = dict(Counter(item.redactions) + found.redactions)
     secrets = tuple(f"secret:{kind}" for kind in sorted(found.secrets))
     if tools.scrubber.refuses(found):
         item.reject(*secrets)
     elif found.rejected:
         item.reject(*(f"pii:{entity}" for entity in sorted(found.rejected)))
-    elif (found.redactions or found.secrets) and not _says_anything(item.draft.text):
+    elif (found.redactions or found.secrets) and not says_anything(item.draft.text):
         item.reject("pii:nothing_left", *secrets)
     else:
         item.reasons += secrets
 
 
-def _says_anything(text: str) -> bool:
+def says_anything(text: str) -> bool:
+    """Whether a scrubbed text still has words of its own."""
     return any(c.isalnum() for c in _STAND_IN.sub("", text))

@@ -1,16 +1,22 @@
 """Observed turns: scrubbed, through the gate, what passes into memory, and all of them into the transcript."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
+from rearview_pipelines.errors import InvalidInput
+from rearview_pipelines.fields import MAX_DATA_BYTES, MAX_NAME
 from rearview_pipelines.memory import Draft, Layer, Source, SourceKind
 from rearview_pipelines.principal import Principal
+from rearview_pipelines.privacy.engine import PatternTooSlow
 from rearview_pipelines.privacy.scrub import Found
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.requests import ObserveRequest, Turn
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.gate.judge import Gate, gate
+from rearview_pipelines.write.guard import says_anything
 from rearview_pipelines.write.item import Item, Tools
 
 RECALLED = 20
@@ -20,34 +26,45 @@ CONFIDENCE = 0.6
 Write = Callable[[list[Item]], Awaitable[list[Receipt]]]
 
 
+@dataclass
+class Seen:
+    """A turn as it may be kept: its words, what was found in them, why it is refused, secrets in its tool calls."""
+
+    turn: Turn
+    found: Found
+    refused: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+
+
 async def observe(
     principal: Principal, request: ObserveRequest, tools: Tools, transcripts: Transcripts, write: Write
 ) -> list[Receipt]:
-    """A receipt a turn, in order. Raises Unavailable if the turns could not be kept; a retry is harmless."""
+    """A receipt a turn, in order. Raises Unavailable if the turns could not be kept; a retry is harmless.
+
+    Raises InvalidInput for a secret in the session's name.
+    """
     agent, user = principal.settle_agent(request.agent), principal.settle_user(request.user)
+    _require_plain_names(request, tools)
+    request = _scrubbed_request(request, principal.tenant, tools)
     first = await transcripts.next_turn(principal.tenant, request.session)
     recalled = await _recalled(principal, request.session, tools)
-    turns = [_scrubbed(turn, principal.tenant, tools) for turn in request.turns]
-    receipts: list[Receipt | None] = [None] * len(turns)
+    seen = [await _scrubbed(turn, principal.tenant, tools) for turn in request.turns]
+    receipts: list[Receipt | None] = [None] * len(seen)
     items: list[Item] = []
     places: list[int] = []
-    for place, (turn, found) in enumerate(turns):
-        redactions = dict(found.redactions)
-        if tools.scrubber is not None and tools.scrubber.refuses(found):
-            reasons = tuple(f"secret:{kind}" for kind in sorted(found.secrets))
-            receipts[place] = Receipt(
-                id=None, status=Status.REJECTED, reasons=reasons, redactions=redactions, version=0
-            )
+    for place, one in enumerate(seen):
+        redactions = dict(one.found.redactions)
+        if one.refused:
+            receipts[place] = _receipt(Status.REJECTED, one.refused, redactions)
             continue
-        verdict = gate(turn.text, turn.role, recalled)
+        verdict = gate(one.turn.text, one.turn.role, recalled)
+        await asyncio.sleep(0)  # other requests are waiting for this loop
         if not verdict.keep:
-            receipts[place] = Receipt(
-                id=None, status=Status.SKIPPED, reasons=(_why_not(verdict),), redactions=redactions, version=0
-            )
+            receipts[place] = _receipt(Status.SKIPPED, (_why_not(verdict), *one.called), redactions)
             continue
-        [item] = admit(principal, [_draft(turn, request, first + place, verdict)])
+        [item] = admit(principal, [_draft(one.turn, request, first + place, verdict)])
         item.redactions = redactions
-        item.reasons.append(f"gate:{verdict.reason}")
+        item.reasons += [f"gate:{verdict.reason}", *one.called]
         items.append(item)
         places.append(place)
     for place, receipt in zip(places, await write(items) if items else [], strict=True):
@@ -63,10 +80,32 @@ async def observe(
             "task_type": request.task_type,
             "first": first,
             "at": tools.clock.now().isoformat(),
-            "turns": [_entry(turn, first + n, r) for n, ((turn, _), r) in enumerate(zip(turns, done, strict=True))],
+            "turns": [_entry(one.turn, first + n, r) for n, (one, r) in enumerate(zip(seen, done, strict=True))],
         },
     )
     return done
+
+
+def _receipt(status: Status, reasons: tuple[str, ...], redactions: dict[str, int]) -> Receipt:
+    return Receipt(id=None, status=status, reasons=reasons, redactions=redactions, version=0)
+
+
+def _require_plain_names(request: ObserveRequest, tools: Tools) -> None:
+    """Whose and where are names, kept as they are given: they must hold no secret."""
+    for name in ("session", "agent", "user"):
+        if tools.scrubber is not None and tools.scrubber.secrets(getattr(request, name)):
+            raise InvalidInput.one(name, "holds a secret", "use a name that is none")
+
+
+def _scrubbed_request(request: ObserveRequest, tenant: str, tools: Tools) -> ObserveRequest:
+    if tools.scrubber is None:
+        return request
+    about = {
+        name: tools.scrubber.text(value, tenant, Found(), MAX_NAME)
+        for name in ("task", "task_type")
+        if (value := getattr(request, name)) is not None
+    }
+    return request.model_copy(update=about)
 
 
 async def _recalled(principal: Principal, session: str, tools: Tools) -> list[str]:
@@ -75,14 +114,37 @@ async def _recalled(principal: Principal, session: str, tools: Tools) -> list[st
     return [memory.text for memory in found.values()]
 
 
-def _scrubbed(turn: Turn, tenant: str, tools: Tools) -> tuple[Turn, Found]:
-    """The turn without secrets and personal data, in its tool calls too; for the transcript as for memory."""
-    found = Found()
+async def _scrubbed(turn: Turn, tenant: str, tools: Tools) -> Seen:
+    """The turn without secrets and personal data, in its tool calls too; for the transcript as for memory.
+
+    A secret in a call's arguments is taken out; it does not take the turn's words with it.
+    """
     scrubber = tools.scrubber
     if scrubber is None:
-        return turn, found
-    body = scrubber.json(turn.model_dump(mode="json", exclude={"role", "occurred_at"}), tenant, found, limit=1 << 20)
-    return Turn.model_construct(**(dict(turn) | body)), found
+        return Seen(turn, Found())
+    found, called = Found(), Found()
+    try:
+        update: dict[str, Any] = {"text": scrubber.text(turn.text, tenant, found)}
+        for name in ("speaker", "ref"):
+            if (value := getattr(turn, name)) is not None:
+                update[name] = scrubber.text(value, tenant, found, MAX_NAME)
+        calls = []
+        for call in turn.tool_calls:
+            calls.append(scrubber.json(call, tenant, called, MAX_DATA_BYTES))
+            await asyncio.sleep(0)  # a call has up to 16 KiB: ten milliseconds
+    except PatternTooSlow:
+        bare = turn.model_copy(update={"text": "", "speaker": None, "ref": None, "tool_calls": ()})
+        return Seen(bare, Found(), ("pii:unchecked",))
+    clean = turn.model_copy(update=update | {"tool_calls": tuple(calls)})
+    secrets = tuple(f"secret:{kind}" for kind in sorted(found.secrets))
+    refused = secrets if scrubber.refuses(found) else ()
+    if found.rejected:
+        refused = (*refused, *(f"pii:{entity}" for entity in sorted(found.rejected)))
+    if (found.redactions or found.secrets) and not refused and not says_anything(clean.text):
+        refused = ("pii:nothing_left", *secrets)
+    kept = () if refused else secrets
+    found.redactions += called.redactions
+    return Seen(clean, found, refused, (*kept, *(f"secret:{kind}" for kind in sorted(called.secrets))))
 
 
 def _why_not(verdict: Gate) -> str:
@@ -90,7 +152,7 @@ def _why_not(verdict: Gate) -> str:
 
 
 def _draft(turn: Turn, request: ObserveRequest, number: int, verdict: Gate) -> Draft:
-    tool = turn.tool_calls[0]["name"] if turn.role == "tool" and turn.tool_calls else None
+    tool = turn.tool_calls[0]["name"][:MAX_NAME].strip() if turn.role == "tool" and turn.tool_calls else None
     return Draft(
         text=turn.text,
         layer=Layer.EPISODIC,
@@ -103,7 +165,7 @@ def _draft(turn: Turn, request: ObserveRequest, number: int, verdict: Gate) -> D
         ref=turn.ref,
         occurred_at=turn.occurred_at,
         confidence=CONFIDENCE,
-        source=Source(kind=SourceKind.TURN, speaker=turn.speaker or turn.role, turn=number, tool=tool),
+        source=Source(kind=SourceKind.TURN, speaker=turn.speaker or turn.role, turn=number, tool=tool or None),
     )
 
 

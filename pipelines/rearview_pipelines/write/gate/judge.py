@@ -23,9 +23,17 @@ class Gate:
     def kind(self) -> Kind:
         return _KINDS.get(self.reason, Kind.NOTE)
 
+HEAD, TAIL = 3000, 1000
+"""Characters of a turn that are judged: a long tool output says at its ends what it is."""
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
+
 
 def gate(text: str, role: str = "user", recalled: Sequence[str] = ()) -> Gate:
     """Judge one turn. `recalled`: texts that recall handed out in this session."""
+    text = _ends(text)
     judged = by_patterns(text, role, recalled)
     if not any(c.isalnum() for c in text) or (judged.reason == "echo" and role != "tool"):
         return Gate(False, judged.reason)

@@ -69,18 +69,31 @@ def is_echo(text: str, recalled: Sequence[str], role: str = "assistant") -> bool
 _PRONOUNS = frozenset("you user she he they i we it solv problem time".split()) | frozenset("您你我他她用户次")
 
 
+LONGEST = 300
+"""Characters that are searched at a time: what no patience of a pattern can make slow."""
+
+
 def _sentences(text: str) -> list[str]:
-    return [s.strip() for s in _SENTENCE.split(text) if s and s.strip()]
+    return [piece for s in _SENTENCE.split(text) if s and s.strip() for piece in _pieces(s.strip())]
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[at : at + LONGEST] for at in range(0, len(text), LONGEST)]
+
+
+def _finds(pattern: re.Pattern[str], text: str) -> bool:
+    return any(pattern.search(piece) for line in text.splitlines() for piece in _pieces(line))
+
+
+_NO_ERROR = re.compile(r"\b0 (?:errors?|failed|failures)\b|exit(?:ed)?(?: with)?(?: code| status)? 0\b")
 
 
 def _tool(text: str) -> Judged:
-    if phrases.PROGRESS.search(text) or (len(text) < 24 and _emptiness(text)):
+    if _finds(phrases.PROGRESS, text) or (len(text) < 24 and _emptiness(text)):
         return Judged(False, "filler")
-    if phrases.ERROR.search(text) and not re.search(
-        r"\b0 (?:errors?|failed|failures)\b|exit(?:ed)?(?: with)?(?: code| status)? 0\b", text
-    ):
+    if _finds(phrases.ERROR, text) and not _finds(_NO_ERROR, text):
         return Judged(True, "error")
-    if phrases.OUTCOME.search(text) and (len(text) > 24 or any(c.isdigit() for c in text)):
+    if _finds(phrases.OUTCOME, text) and (len(text) > 24 or any(c.isdigit() for c in text)):
         return Judged(True, "outcome")
     informative = len(Statement(text).words) >= 4 and (any(c.isdigit() for c in text) or ":" in text)
     return Judged(True, "fact") if informative else Judged(False, "filler")

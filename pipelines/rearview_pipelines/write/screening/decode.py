@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from rearview_pipelines.privacy.actions import STAND_INS
 from rearview_pipelines.privacy.normalise import normalised
 
 MAX_READINGS = 12
@@ -38,6 +39,7 @@ _COMMON = frozenset(
 
 def readings(text: str) -> list[str]:
     """The text itself, normalised, then whatever else it may be read as."""
+    text = STAND_INS.sub(lambda match: match[0].partition(":")[0] + ">", text)  # a cipher says nothing
     plain = unicodedata.normalize("NFKC", normalised(text).text).translate(_LOOKALIKES)
     found = [plain]
     for decode in (_base64, _hex, _binary, _ascii85, _escaped, _morse, _spelled, _rotated, _reversed, _leet):

@@ -1,5 +1,6 @@
 """From signs and the classifier to a verdict: how likely a text is an attack on the memory. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rearview_pipelines.write.screening.classifier import probability
@@ -16,6 +17,8 @@ DOUBTED_WEIGHT = 0.75
 HARMLESS = 0.25
 """Below this probability the signs are not looked for: one alone would not be enough, and they take a millisecond."""
 MAX_CHARACTERS = 20_000
+WINDOW, STEP = 1200, 900
+"""Characters that the signs are looked for in at a time, and from one such stretch to the next."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,13 @@ class Verdict:
 
 def judge(text: str) -> Verdict:
     """The worst of a text's readings. Signs add up as independent witnesses: 1 - Π(1 - weight)."""
-    return max((_judge(reading[:MAX_CHARACTERS]) for reading in readings(text)), key=lambda v: v.score)
+    windows = (window for reading in readings(text[:MAX_CHARACTERS]) for window in _windows(reading[:MAX_CHARACTERS]))
+    return max((_judge(window) for window in windows), key=lambda v: v.score)
+
+
+def _windows(text: str) -> Iterator[str]:
+    for start in range(0, max(len(text) - (WINDOW - STEP), 1), STEP):
+        yield text[start : start + WINDOW]
 
 
 def _judge(text: str) -> Verdict:
