@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw: the log gets their types and places, not their messages: a caller's words may be in them."""
+"""Errors that nobody foresaw: the log gets types and places, no messages: a caller's words may be in them."""
 
 import logging
 import traceback

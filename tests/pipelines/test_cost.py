@@ -14,8 +14,8 @@ from rearview_pipelines.write.relate.words import Statement
 from rearview_pipelines.write.screening.judge import judge
 
 UNITS = (
-    "0f", "password_", "中文没有空格的很长的句子", "---", "http://a:", "a.b-", "password ", "\n", "a@", "%41", "e.", "1.1.", "我",
-    "-----BEGIN ", "<", "\\x41", "key=", " x",
+    "0f", "password_", "中文没有空格的很长的句子", "---", "http://a:", "a.b-", "password ", "\n", "a@", "%41", "e.",
+    "1.1.", "我", "-----BEGIN ", "<", "\\x41", "key=", " x",
 )  # fmt: skip
 LIMIT_SECONDS = 30
 """For one text; each takes half a second at most on two cores, and took up to 49 s before its length was bounded."""

@@ -23,6 +23,7 @@ class Gate:
     def kind(self) -> Kind:
         return _KINDS.get(self.reason, Kind.NOTE)
 
+
 HEAD, TAIL = 3000, 1000
 """Characters of a turn that are judged: a long tool output says at its ends what it is."""
 

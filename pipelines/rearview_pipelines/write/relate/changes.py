@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from rearview_pipelines.text.language import is_cjk
-from rearview_pipelines.write.relate.compare import contradicts
+from rearview_pipelines.write.relate.compare import WEEKDAYS, contradicts
 from rearview_pipelines.write.relate.words import Statement, is_verb
 
 _CUES = re.compile(
@@ -31,6 +31,7 @@ _TO = re.compile(
     r"\b(?<!used )(?:to|into|onto|with) (?:(?!\b(?:instead|rather|from|not|after|because)\b)[^.,;]){1,60}"
     r"|(?:到|成|为|改用|换用)[^,.;，。；]{1,20}"
 )
+_DENIES = re.compile(r"\b(?:no longer|no more|any ?more|any longer)\b|不再|再也不")
 _NOW = re.compile(
     r"\b(?:now|as of|from now on|since|effective|nowadays|these days|updated to|changed to|moved to|switched to|rescheduled to|set to|became|becomes)\b"
     r"|现在|目前|如今|改为|改成|改到|换成|调整为|调到|已改|更新为|改用|搬到|搬去|迁到|升级到|升到|降到|推迟到|提前到|换到"
@@ -72,6 +73,8 @@ def ends(new: Statement, old: Statement) -> bool:
     if (old.denies != new.denies and old.denies) or old.is_event:
         return False
     cue = _CUES.search(new.folded)
+    if _DENIES.search(new.folded) and (new.bag & WEEKDAYS) - old.bag:
+        return False  # `no longer served on Sundays`: it is served on all other days
     if cue is not None and not _ADDS.search(new.folded) and _names(new, old):
         return True
     return _NOW.search(new.folded) is not None and not _NOW.search(old.folded) and _is_updated(new, old)
@@ -96,6 +99,8 @@ def _names(new: Statement, old: Statement) -> bool:
         missing -= numbers
     elif _is_new_value(new, told - subject):
         return False  # `moved to Postgres` does not end what else is said of Postgres
+    if not missing and covered <= subject and not _is_of_predicate(new, old):
+        return False  # `Alpha was renamed` does not end that Alpha ships in June
     if not missing:
         return len(covered) >= 2 or old.bag <= said
     if missing & subject and not old.is_chinese and (missing & set(old.names) or len(covered) < 3):
@@ -112,6 +117,12 @@ def _names(new: Statement, old: Statement) -> bool:
     clause = _nouns(new.bag) - {"manual"}
     told_all = len(subject) >= 2 and subject <= said and clause <= told
     return told_all or (share >= _LEAST and len(covered) >= 3 and not missing & set(old.names))
+
+
+def _is_of_predicate(new: Statement, old: Statement) -> bool:
+    """Whether a statement that names only the old fact's subject speaks of what the fact says of it."""
+    predicate = old.bag - old.subject
+    return bool(predicate & new.bag) or not predicate or _of_one_class(new, old)
 
 
 def _is_changed_value(new: Statement, old: Statement, numbers: frozenset[str]) -> bool:

@@ -7,7 +7,7 @@ from rearview_pipelines.text.language import is_cjk
 from rearview_pipelines.write.relate.words import Statement, is_verb
 
 _MONTHS = frozenset("januari februari march april may june juli august septemb octob novemb decemb".split())
-_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun".split())
+WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun".split())
 _MEANINGFUL = frozenset(
     "befor after onli except unless until till when if dure instead most least first last all some half".split()
 )
@@ -87,7 +87,7 @@ def contradicts(a: Statement, b: Statement) -> bool:
     if any({x, y} in _OPPOSITES for x in gone for y in come) and len(gone) == len(come) == 1:
         return True
     kinds = {_kind(w) for w in (*gone, *come)}
-    if _ADDITIVE.search(a.folded) and kinds not in ({"number"}, {"weekday"}):
+    if _ADDITIVE.search(a.folded) and kinds != {"number"}:
         return False
     if a.is_event or b.is_event or _EVENT.search(a.folded) or _EVENT.search(b.folded):
         return False
@@ -123,7 +123,7 @@ def _changed(a: Statement, b: Statement) -> tuple[int, tuple[str, ...], tuple[st
 def _kind(word: str) -> str:
     if word[0].isdigit() or word in "一二两三四五六七八九十百千零":
         return "number"
-    if word in _WEEKDAYS:
+    if word in WEEKDAYS:
         return "weekday"
     return "month" if word in _MONTHS else "word"
 

@@ -27,6 +27,8 @@ def relation(new: str, old: str, new_key: str | None = None, old_key: str | None
         return Relation.NONE
     if far and not (common and has_cue(a)):
         return Relation.NONE  # most pairs: too little in common to say anything of one another
+    if not a.asserts or not b.asserts:
+        return Relation.NONE  # what may be, or is asked, ends nothing and contradicts nothing
     if ends(a, b):
         return Relation.SUPERSEDES
     return Relation.CONTRADICTION if contradicts(b, a) else Relation.NONE

@@ -8,6 +8,7 @@ import Stemmer
 
 from rearview_pipelines.text.analyse import fold
 from rearview_pipelines.text.language import is_cjk
+from rearview_pipelines.write.relate.assertion import asserts
 
 _TOKEN = re.compile(r"\d+(?:[.:,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?|_")
 _stem = Stemmer.Stemmer("english").stemWord
@@ -145,6 +146,11 @@ class Statement:
             return match is not None and not _STATES.search(self.folded)
         verb = re.match(r"[^\W\d_]+", self.folded[at:])
         return verb is not None and _PAST.fullmatch(verb[0]) is not None and verb[0] not in _STILL
+
+    @cached_property
+    def asserts(self) -> bool:
+        """Whether it says that something is so: no question, plan, condition, hearsay or change that did not happen."""
+        return asserts(self.folded)
 
     @property
     def is_chinese(self) -> bool:
