@@ -279,7 +279,8 @@ class MemoryService:
 
     async def _of_session(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
         filters = Filters(session=(request.session or "",))
-        where = in_states(where_of(principal, filters), (State.ACTIVE, State.PENDING, State.SUPERSEDED))
+        kept = tuple(state for state in State if state is not State.FORGOTTEN)
+        where = in_states(where_of(principal, filters), kept)
         mine: list[Memory] = []
         before: tuple[int, str] | None = None
         while keys := await self._index.page(principal.tenant, where, before, PAGE):
@@ -406,9 +407,7 @@ class MemoryService:
             try:
                 await self.resign()
             except RearviewError as error:
-                log.warning(
-                    "signing anew stopped, rotation or `rearview keys resign` goes on: %s", type(error).__name__
-                )
+                log.warning("signing anew stopped, the next rotation or revocation goes on: %s", type(error).__name__)
 
         task = asyncio.ensure_future(run())
         self._noting.add(task)
@@ -418,13 +417,14 @@ class MemoryService:
         """Sign every tenant's records with the active key, a page at a time; answers how many were."""
         trust = self._trusted()
         assert trust.reader is not None
-        await trust.reader.follow()
-        return sum(
-            [await self._resign_tenant(tenant, trust.keys.ring.active) for tenant in trust.reader.head.tenants()]
-        )
+        await trust.reader.followed()
+        active = trust.keys.ring.active
+        tenants = trust.reader.head.tenants() or [""]
+        return sum([await self._resign_tenant(tenant, active) for tenant in tenants])
 
     async def _resign_tenant(self, tenant: str, active: str) -> int:
-        done = 0
+        # First: from here on the writer signs with the key that is active now, whatever it had heard of.
+        done = await self._writer.resign(tenant, [], active)
         before: tuple[int, str] | None = None
         while keys := await self._index.page(tenant, Where(), before, RESIGN_PAGE):
             done += await self._writer.resign(tenant, [id_ for _, id_ in keys], active)

@@ -35,14 +35,24 @@ def test_a_hash_is_stable_in_a_tenant_and_means_nothing_outside() -> None:
     assert "joe" not in hashed["a"]
 
 
-def test_encrypted_values_come_back_with_the_key_and_not_without() -> None:
+def test_encrypted_values_come_back_in_their_tenant_whatever_becomes_of_the_signing_keys() -> None:
     sealed = scrub(f"mail {MAIL} now", actions={"EMAIL_ADDRESS": "encrypt"})
     assert "joe" not in sealed
     assert revealed(sealed, "t", RING) == f"mail {MAIL} now"
     assert revealed(sealed, "other", RING) == sealed
     rotated = KeyRing(RING.identity, RING.masters, "k2")
     assert revealed(sealed, "t", rotated) == f"mail {MAIL} now"
-    assert revealed(sealed, "t", KeyRing(RING.identity, RING.masters, "k2", frozenset({"k1"}))) == sealed
+    revoked = KeyRing(RING.identity, RING.masters, "k2", frozenset({"k1"}))
+    assert revealed(sealed, "t", revoked) == f"mail {MAIL} now"
+    assert revealed(sealed, "t", KeyRing(b"j" * 32, RING.masters, "k1")) == sealed
+    assert sealed == scrub(f"mail {MAIL} now", actions={"EMAIL_ADDRESS": "encrypt"})  # twice is one memory
+
+
+def test_words_dressed_up_as_a_token_are_still_scrubbed() -> None:
+    sneaked = "<KEY:enc:siv1:ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8>"
+    assert revealed(sneaked, "t", RING) == sneaked
+    assert "ghp_" not in scrub(sneaked)
+    assert revealed("<AB:enc:siv1:" + "A" * 21 + ">", "t", RING) == "<AB:enc:siv1:" + "A" * 21 + ">"
 
 
 def test_every_field_that_carries_words_is_scrubbed() -> None:

@@ -3,12 +3,16 @@
 Compact: a version and a digest an id. Every process keeps its own and follows the log.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from rearview_pipelines.ledger.events import Batch, Event
 from rearview_pipelines.memory import Memory, State
+
+KEPT = frozenset({State.ACTIVE, State.PENDING, State.QUARANTINED})
+"""States of a memory that takes a place."""
 
 
 class Finding(StrEnum):
@@ -35,6 +39,7 @@ class Head:
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Recorded]] = {}
+        self._counted: Counter[str] = Counter()
         self.seq = 0
         self.hash = ""
 
@@ -44,7 +49,10 @@ class Head:
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
-            self._held.setdefault(event.tenant, {})[event.id] = Recorded(event.version, event.digest, event.state)
+            held = self._held.setdefault(event.tenant, {})
+            before = held.get(event.id)
+            self._counted[event.tenant] += (event.state in KEPT) - (before is not None and before.state in KEPT)
+            held[event.id] = Recorded(event.version, event.digest, event.state)
 
     def get(self, tenant: str, id_: str) -> Recorded | None:
         return self._held.get(tenant, {}).get(id_)
@@ -68,5 +76,5 @@ class Head:
         return None if digest == held.digest else Finding.REPLAYED
 
     def count(self, tenant: str) -> int:
-        """Memories of a tenant that are not forgotten, hot and cold together."""
-        return sum(r.state is not State.FORGOTTEN for r in self._held.get(tenant, {}).values())
+        """Memories that a tenant keeps, hot and cold together: what was forgotten or superseded is none."""
+        return self._counted[tenant]

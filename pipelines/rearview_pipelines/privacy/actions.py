@@ -1,23 +1,23 @@
 """What becomes of a span: replaced, masked, hashed, encrypted; and how an encrypted value is read again.
 
-Ours and not Presidio's operators, because a hash has to be keyed and stable for a tenant, and a token
-has to name its key, so that it can still be read after a rotation and not at all after a revocation.
+Ours and not Presidio's operators, because a hash has to be keyed and stable for a tenant, and a value that is
+written twice has to be one memory: encryption is deterministic (AES-SIV, RFC 5297). Both are under keys derived
+from the identity key, which never rotates, so that a rotation or revocation of signing keys loses no value.
 """
 
 import base64
 import hashlib
 import hmac
 import re
-import secrets
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from rearview_pipelines.privacy.policy import Action
 from rearview_pipelines.write.keys import KeyRing, derive
 
-_NONCE = 12
-"""Bytes; what AES-GCM asks for."""
+_SCHEME = "siv1"
+"""Names the cipher and its key in a token."""
 _HASH_CHARACTERS = 20
 """Of base32: 100 bits."""
 _TOKEN = re.compile(r"<([A-Z][A-Z0-9_]{1,39}):enc:([A-Za-z0-9]{1,32}):([A-Za-z0-9_-]{20,})>")
@@ -45,20 +45,25 @@ def masked(value: str) -> str:
 
 
 def revealed(text: str, tenant: str, ring: KeyRing) -> str:
-    """A text with its encrypted values read again; one whose key is gone or revoked stays as it is."""
+    """A text with its encrypted values read again; what is no token of this tenant's stays as it is."""
+    return _TOKEN.sub(lambda match: _opened(match, tenant, ring) or match[0], text)
 
-    def read(match: re.Match[str]) -> str:
-        entity, kid, sealed = match.groups()
-        master = ring.usable(kid)
-        if master is None:
-            return match[0]
+
+def is_ours(stand_in: str, tenant: str, ring: KeyRing) -> bool:
+    """Whether a stand-in is one that was made here: a caller's own words may be dressed up as a token."""
+    match = _TOKEN.fullmatch(stand_in)
+    return match is None or _opened(match, tenant, ring) is not None
+
+
+def _opened(match: re.Match[str], tenant: str, ring: KeyRing) -> str | None:
+    entity, scheme, sealed = match.groups()
+    if scheme != _SCHEME:
+        return None
+    try:
         raw = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
-        try:
-            return _cipher(master, tenant).decrypt(raw[:_NONCE], raw[_NONCE:], entity.encode()).decode()
-        except InvalidTag:
-            return match[0]
-
-    return _TOKEN.sub(read, text)
+        return _cipher(tenant, ring).decrypt(raw, [entity.encode()]).decode()
+    except (InvalidTag, ValueError):
+        return None
 
 
 def _hash(entity: str, value: str, tenant: str, ring: KeyRing) -> str:
@@ -70,10 +75,9 @@ def _hash(entity: str, value: str, tenant: str, ring: KeyRing) -> str:
 
 
 def _encrypt(entity: str, value: str, tenant: str, ring: KeyRing) -> str:
-    nonce = secrets.token_bytes(_NONCE)
-    sealed = nonce + _cipher(ring.masters[ring.active], tenant).encrypt(nonce, value.encode(), entity.encode())
-    return f"<{entity}:enc:{ring.active}:{base64.urlsafe_b64encode(sealed).decode().rstrip('=')}>"
+    sealed = _cipher(tenant, ring).encrypt(value.encode(), [entity.encode()])
+    return f"<{entity}:enc:{_SCHEME}:{base64.urlsafe_b64encode(sealed).decode().rstrip('=')}>"
 
 
-def _cipher(master: bytes, tenant: str) -> AESGCM:
-    return AESGCM(derive(master, tenant, "pii-encrypt"))
+def _cipher(tenant: str, ring: KeyRing) -> AESSIV:
+    return AESSIV(derive(ring.identity, tenant, "pii-encrypt"))

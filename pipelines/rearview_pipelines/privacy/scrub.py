@@ -19,7 +19,7 @@ from rearview_pipelines.fields import (
     MAX_TEXT_BYTES,
 )
 from rearview_pipelines.memory import Draft, Memory
-from rearview_pipelines.privacy.actions import STAND_INS, masked, replaced
+from rearview_pipelines.privacy.actions import STAND_INS, is_ours, masked, replaced
 from rearview_pipelines.privacy.engine import Finder
 from rearview_pipelines.privacy.policy import Action, OnSecret, Policy
 from rearview_pipelines.privacy.secrets.find import find_secrets
@@ -57,7 +57,8 @@ class Scrubber:
         """
         if len(value) < SHORTEST:
             return value
-        ours = [m.span() for m in STAND_INS.finditer(value)] if "<" in value else []
+        ring = self._keys.ring
+        ours = [m.span() for m in STAND_INS.finditer(value) if is_ours(m[0], tenant, ring)] if "<" in value else []
         secrets = _outside(find_secrets(value), ours)
         for span in secrets:
             found.secrets[span.kind] += 1

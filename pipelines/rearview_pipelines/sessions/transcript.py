@@ -16,8 +16,10 @@ from typing import Any
 
 import rfc8785
 
-from rearview_pipelines.ports import ObjectStore
+from rearview_pipelines.errors import Unavailable
+from rearview_pipelines.ports import AlreadyThere, ObjectStore
 from rearview_pipelines.principal import Principal
+from rearview_pipelines.requests import MAX_BATCH
 from rearview_pipelines.write.keys import KeyRing, Keys, derive
 
 log = logging.getLogger(__name__)
@@ -49,14 +51,21 @@ class Transcripts:
         if folder not in self._next:
             names = await self._store.keys(folder)
             last = await self._read(names[-1], tenant) if names else None
-            self._next[folder] = last["first"] + last["count"] if last else 0
+            if last is not None:
+                self._next[folder] = last["first"] + last["count"]
+            else:  # one that cannot be read keeps its place: nothing is written over it
+                self._next[folder] = _first(names[-1]) + MAX_BATCH if names else 0
         return self._next[folder]
 
     async def append(self, principal: Principal, body: dict[str, Any]) -> None:
         """Add an observation: `session`, `agent`, `user`, `first`, `at`, `turns` and what they belong to."""
         tenant, session = principal.tenant, body["session"]
         body = body | {"tenant": tenant, "count": len(body["turns"])}
-        await self._store.put(_key(tenant, session, body["first"]), _sealed(body, self._keys.ring))
+        try:
+            await self._store.put(_key(tenant, session, body["first"]), _sealed(body, self._keys.ring), new=True)
+        except AlreadyThere as error:
+            self._next.pop(_folder(tenant, session), None)
+            raise Unavailable("the session's transcript was written to by another: try again") from error
         self._next[_folder(tenant, session)] = body["first"] + body["count"]
         while len(self._next) > MOST:
             self._next.popitem(last=False)
@@ -82,7 +91,8 @@ class Transcripts:
         gone = 0
         for name in await self._store.keys(_folder(principal.tenant, session)):
             body = await self._read(name, principal.tenant)
-            if body is None or _changes(principal, body):
+            whole = principal.agent is None and principal.user is None
+            if whole if body is None else _changes(principal, body):
                 gone += len(body["turns"]) if body else 0
                 await self._store.delete(name)
         return gone
@@ -92,13 +102,30 @@ class Transcripts:
         gone = 0
         for name in await self._store.keys(_folder(tenant, session)):
             body = await self._read(name, tenant)
-            if body is None:
+            if body is None:  # it may hold one of them, and nobody is ever shown it
+                log.warning("transcript %s cannot be read: removed", name.rpartition("/")[2])
+                await self._store.delete(name)
                 continue
             kept = [turn for turn in body["turns"] if turn.get("id") not in ids]
             if len(kept) < len(body["turns"]):
                 gone += len(body["turns"]) - len(kept)
                 await self._store.put(name, _sealed(body | {"turns": kept}, self._keys.ring))
         return gone
+
+    async def names(self, tenant: str) -> list[str]:
+        """The objects that a tenant's transcripts are kept in."""
+        return await self._store.keys(f"transcripts/{_hash(tenant)}/")
+
+    async def reseal(self, name: str, tenant: str) -> int:
+        """Seal an object with the active key, if its seal holds and is another's; answers 1 if it was."""
+        raw = await self._store.get(name)
+        ring = self._keys.ring
+        if raw is None or _kid(raw) == ring.active or (body := _opened(raw, self._keys)) is None:
+            return 0
+        if body["tenant"] != tenant:
+            return 0
+        await self._store.put(name, _sealed(body, ring))
+        return 1
 
     async def _read(self, name: str, tenant: str) -> dict[str, Any] | None:
         raw = await self._store.get(name)
@@ -133,6 +160,17 @@ def _changes(principal: Principal, body: dict[str, Any]) -> bool:
 
 def _over(body: dict[str, Any], now: datetime) -> bool:
     return datetime.fromisoformat(body["at"]) + KEPT < now
+
+
+def _first(name: str) -> int:
+    return int(name.rpartition("/")[2].partition(".")[0])
+
+
+def _kid(raw: bytes) -> str | None:
+    try:
+        return str(json.loads(raw)["kid"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _sealed(body: dict[str, Any], ring: KeyRing) -> bytes:

@@ -5,6 +5,7 @@ By it an echo is known for one, and a statement by somebody who had just been to
 
 import json
 import logging
+import time
 from collections import OrderedDict, deque
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -18,6 +19,10 @@ MOST = 100_000
 """Recalls remembered in memory; the oldest go first."""
 FLUSH = 100
 """Recalls written in one object."""
+FLUSH_SECONDS = 30.0
+"""After which they are written, however few they are."""
+LATELY = 200
+"""Recalls of one holder that are looked through for what was handed out last."""
 _PREFIX = "recalls/"
 
 
@@ -42,7 +47,9 @@ class Handouts:
         self._store = store
         self._by_recall: OrderedDict[str, Handout] = OrderedDict()
         self._of_memory: dict[tuple[str, str], deque[Handout]] = {}
+        self._of_holder: dict[tuple[str, str], deque[Handout]] = {}
         self._unwritten: list[Handout] = []
+        self._flushed = time.monotonic()
 
     async def load(self, now: datetime) -> None:
         """Read what the last days' writers kept; remove what is older."""
@@ -54,20 +61,26 @@ class Handouts:
                 await self._store.delete(key)
                 continue
             raw = await self._store.get(key)
-            for row in json.loads(raw or b"[]"):
-                self._keep(Handout(**(row | {"ids": tuple(row["ids"])})))
+            try:
+                rows = [Handout(**(row | {"ids": tuple(row["ids"])})) for row in json.loads(raw or b"[]")]
+            except (ValueError, KeyError, TypeError):
+                log.warning("what recalls of %s handed out cannot be read: removed", key.split("/")[1])
+                await self._store.delete(key)
+                continue
+            for row in rows:
+                self._keep(row)
 
     async def note(self, handout: Handout) -> None:
         """Remember a recall; written to the store now and then, so that a crash loses a few at most."""
         self._keep(handout)
         self._unwritten.append(handout)
-        if len(self._unwritten) >= FLUSH:
+        if len(self._unwritten) >= FLUSH or time.monotonic() - self._flushed >= FLUSH_SECONDS:
             await self.flush()
 
     async def flush(self) -> None:
         if self._store is None or not self._unwritten:
             return
-        rows, self._unwritten = self._unwritten, []
+        rows, self._unwritten, self._flushed = self._unwritten, [], time.monotonic()
         key = f"{_PREFIX}{rows[0].at[:10]}/{rows[0].recall_id}.json"
         try:
             await self._store.put(key, json.dumps([asdict(row) for row in rows]).encode())
@@ -79,12 +92,12 @@ class Handouts:
         self._by_recall[handout.recall_id] = handout
         for id_ in handout.ids:
             self._of_memory.setdefault((handout.tenant, id_), deque(maxlen=32)).append(handout)
+        self._of_holder.setdefault((handout.tenant, handout.principal), deque(maxlen=LATELY)).append(handout)
         while len(self._by_recall) > MOST:
             _, gone = self._by_recall.popitem(last=False)
             for id_ in gone.ids:
-                kept = self._of_memory.get((gone.tenant, id_))
-                if kept and kept[0] is gone:
-                    kept.popleft()
+                _drop(self._of_memory, (gone.tenant, id_), gone)
+            _drop(self._of_holder, (gone.tenant, gone.principal), gone)
 
     def find(self, tenant: str, recall_id: str) -> Handout | None:
         found = self._by_recall.get(recall_id)
@@ -100,11 +113,18 @@ class Handouts:
     def lately(self, tenant: str, principal: str, session: str | None, most: int) -> list[str]:
         """Ids of memories that were handed to that holder last, newest first."""
         ids: dict[str, None] = {}
-        for handout in reversed(self._by_recall.values()):
-            if handout.tenant == tenant and handout.principal == principal:
-                if handout.session and session and handout.session != session:
-                    continue
-                ids.update(dict.fromkeys(handout.ids))
-                if len(ids) >= most:
-                    break
+        for handout in reversed(self._of_holder.get((tenant, principal), ())):
+            if handout.session and session and handout.session != session:
+                continue
+            ids.update(dict.fromkeys(handout.ids))
+            if len(ids) >= most:
+                break
         return list(ids)[:most]
+
+
+def _drop(kept: dict[tuple[str, str], deque[Handout]], key: tuple[str, str], gone: Handout) -> None:
+    held = kept.get(key)
+    if held and held[0] is gone:
+        held.popleft()
+    if not held:
+        kept.pop(key, None)

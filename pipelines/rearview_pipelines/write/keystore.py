@@ -33,7 +33,7 @@ class KeyStore:
 
     def knowing(self, kid: str) -> KeyRing:
         """The ring, read anew if it does not know the key: another process may just have made it."""
-        if kid not in self._ring.masters:
+        if kid not in self.ring.masters:
             self.reload()
         return self._ring
 

@@ -1,5 +1,6 @@
 """What is there already: the id of each memory, and whether writing it again would change nothing."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rearview_pipelines.ledger.events import Op
@@ -30,7 +31,6 @@ def _identity(item: Item, tools: Tools, generation: int) -> str:
 
 async def known(work: Work, tools: Tools) -> None:
     """Answer what is there already; what was forgotten, ended or superseded may be written anew."""
-    now = tools.clock.now()
     items = work.open
     for tenant in {item.tenant for item in items}:
         looking = [item for item in items if item.tenant == tenant]
@@ -46,8 +46,20 @@ async def known(work: Work, tools: Tools) -> None:
             generation += 1
             for item in looking:
                 item.id = _identity(item, tools, generation)
+    await _answer(work, items, tools)
+
+
+async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
+    """In their order: what an earlier item of the batch ends does not answer a later one."""
+    now = tools.clock.now()
     first: dict[tuple[str, str], Item] = {}
+    last_of_key: dict[tuple[object, ...], Item] = {}
     for item in items:
+        scope = (item.tenant, item.agent, item.user, item.draft.namespace, item.draft.visibility, item.draft.key)
+        before = last_of_key.get(scope) if item.draft.key is not None else None
+        if before is not None and before.id != item.id and ((item.tenant, item.id) in first or item.previous):
+            await _renew(item, first, tools)
+        last_of_key[scope] = item
         same = first.setdefault((item.tenant, item.id), item)
         held = item.previous
         if held is not None and _answers(held, item, now) and is_sound(held, tools):
@@ -60,6 +72,18 @@ async def known(work: Work, tools: Tools) -> None:
                 version=next_version(same, tools),
                 redactions=item.redactions,
             )
+
+
+async def _renew(item: Item, taken: Mapping[tuple[str, str], Item], tools: Tools) -> None:
+    """Another generation of a fact that holds again: `Berlin`, `Paris`, and `Berlin` once more."""
+    generation = 0
+    while True:
+        generation += 1
+        item.id = _identity(item, tools, generation)
+        if (item.tenant, item.id) not in taken:
+            item.previous = (await tools.index.get(item.tenant, [item.id])).get(item.id)
+            if item.previous is None or item.previous.state is State.FORGOTTEN:
+                return
 
 
 def is_sound(memory: Memory, tools: Tools) -> bool:

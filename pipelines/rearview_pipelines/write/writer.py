@@ -19,7 +19,7 @@ from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.write import edit, forgetting
 from rearview_pipelines.write.commit import recover, store
-from rearview_pipelines.write.embed import embed
+from rearview_pipelines.write.embed import draft_of, embed
 from rearview_pipelines.write.guard import guard
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.idempotency import Answers
@@ -27,8 +27,8 @@ from rearview_pipelines.write.item import Item, Stage, Tools, Work
 from rearview_pipelines.write.known import identify, known
 from rearview_pipelines.write.observe import observe
 from rearview_pipelines.write.quota import within_quota
-from rearview_pipelines.write.records import sign_records
-from rearview_pipelines.write.relate.stage import relate
+from rearview_pipelines.write.records import sign_records, superseded
+from rearview_pipelines.write.relate.stage import of_same_key, relate
 from rearview_pipelines.write.screen import screen
 
 PREPARE: tuple[Stage, ...] = (guard, identify, known, embed, screen)
@@ -202,6 +202,11 @@ class Writer:
             )
             work = Work([])
             work.change(Op.RELEASE, held, after)
+            item = Item(held.tenant, held.agent, held.user, draft_of(held), held.trust, id=held.id)
+            for other in await of_same_key(item, self._tools):
+                if other.created_at > held.created_at:
+                    raise Conflict(f"{other.id} was written later under the same key: forget one of the two first")
+                work.change(Op.SUPERSEDE, other, superseded(other, item, self._tools.clock.now()))
             await self._committed((store,), work)
             return after
 
@@ -214,10 +219,14 @@ class Writer:
         is finished.
         """
         principal.require_writer()
-        done = await self._alone(lambda: self._forget(principal, ids)) if ids else []
-        if session is not None and self._transcripts is not None:
-            await self._transcripts.forget(principal, session)
-        return done
+
+        async def forgotten() -> list[str]:
+            done = await self._forget(principal, ids) if ids else []
+            if session is not None and self._transcripts is not None:
+                await self._transcripts.forget(principal, session)
+            return done
+
+        return await self._alone(forgotten)
 
     async def _forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
         await self._sure()
@@ -238,8 +247,11 @@ class Writer:
     async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int:
         """Sign records of a tenant anew with the active key; answers how many were.
 
-        One that the ledger vouches for is signed whatever key it bears, a revoked one too.
+        One that the ledger vouches for is signed whatever key it bears, a revoked one too. With no `ids`, the
+        tenant's transcripts are sealed anew; and from the answer on, this writer signs with `kid`.
         """
+        if not ids:
+            return await self._reseal(tenant, kid)
 
         async def resigned() -> int:
             await self._sure()
@@ -248,6 +260,15 @@ class Writer:
         done = await self._alone(resigned)
         for id_ in ids:
             self._changes.note(tenant, id_)
+        return done
+
+    async def _reseal(self, tenant: str, kid: str) -> int:
+        self._tools.keys.knowing(kid)
+        if self._transcripts is None:
+            return 0
+        transcripts, done = self._transcripts, 0
+        for name in await transcripts.names(tenant):  # one at a time: what is forgotten meanwhile stays forgotten
+            done += await self._alone(lambda name=name: transcripts.reseal(name, tenant))  # type: ignore[misc]
         return done
 
     async def _alone(self, work: Callable[[], Awaitable[_Result]]) -> _Result:

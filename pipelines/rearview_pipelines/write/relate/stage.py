@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from rearview_pipelines.ledger.events import Op
-from rearview_pipelines.memory import Memory, Related, SourceKind, State
+from rearview_pipelines.memory import Draft, Memory, Related, SourceKind, State
 from rearview_pipelines.ports import Condition
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.item import Item, Tools, Work
@@ -20,6 +20,8 @@ from rearview_pipelines.write.support import confirmed
 
 CANDIDATES = 6
 """Memories looked at a route."""
+SAME_KEY = 200
+"""Memories of one key that are looked at: below a namespace, or where none is said, it may be used by many."""
 MAX_TERMS = 24
 LONGEST = 600
 """Characters of a text that is still one statement; a longer one is a document, which is only itself."""
@@ -54,7 +56,7 @@ async def _relate_to_known(work: Work, item: Item, tools: Tools) -> None:
         if what is Relation.DUPLICATE:
             _confirm(work, item, memory, tools)
             return
-        if what is Relation.SUPERSEDES and same_author(held, item) and not _is_older(item, held):
+        if what is Relation.SUPERSEDES and same_author(held, item) and _began(item.draft, held):
             item.supersedes.append(held)
             work.change(Op.SUPERSEDE, memory, superseded(held, item, now))
         elif what is Relation.CONTRADICTION and held.state is State.ACTIVE:
@@ -71,27 +73,38 @@ def _relation(item: Item, held: Memory) -> Relation:
     return relation(draft.text, held.text, draft.key, held.key)
 
 
-def _is_older(item: Item, held: Memory) -> bool:
+def _began(new: Draft, old: Draft | Memory) -> bool:
     """A fact of an earlier time that is told late ends nothing that began after it."""
-    mine = item.draft.valid_from or item.draft.occurred_at
-    theirs = held.valid_from or held.occurred_at
-    return mine is not None and theirs is not None and mine < theirs
+    mine, theirs = new.valid_from or new.occurred_at, old.valid_from or old.occurred_at
+    return mine is None or theirs is None or mine >= theirs
+
+
+async def of_same_key(item: Item, tools: Tools) -> list[Memory]:
+    """Facts of the item's author and scope that stand under its key; the newest first."""
+    if item.draft.key is None:
+        return []
+    where = scope_of_item(item).also(
+        Condition("memory_key", "eq", item.draft.key), Condition("agent", "eq", item.agent)
+    )
+    if item.draft.namespace is not None:
+        where = where.also(Condition("namespaces", "has_any", (item.draft.namespace,)))
+    ids = [id_ for _, id_ in await tools.index.page(item.tenant, where, None, SAME_KEY)]
+    found = await tools.index.get(item.tenant, ids) if ids else {}
+    return [found[id_] for id_ in ids if id_ in found and in_scope(found[id_], item)]
 
 
 async def _candidates(item: Item, tools: Tools) -> list[Memory]:
     where = scope_of_item(item)
     ids: dict[str, None] = {}
-    if item.draft.key is not None:
-        same_key = where.also(Condition("memory_key", "eq", item.draft.key))
-        ids.update(dict.fromkeys(id_ for _, id_ in await tools.index.page(item.tenant, same_key, None, CANDIDATES)))
+    by_key = {memory.id: memory for memory in await of_same_key(item, tools)}
     if len(item.draft.text) <= LONGEST:
         terms = list(dict.fromkeys(item.parts[0].terms.split()))[:MAX_TERMS]
         by_word = await tools.index.keyword(item.tenant, where, terms, CANDIDATES, fresh=True)
         ids.update(dict.fromkeys(match.id for match in by_word))
         by_sense = await tools.index.dense(item.tenant, where, item.parts[0].vector, CANDIDATES, fresh=True)
         ids.update(dict.fromkeys(match.id for match in by_sense))
-    found = await tools.index.get(item.tenant, list(ids))
-    return [found[id_] for id_ in ids if id_ in found]
+    found = await tools.index.get(item.tenant, [id_ for id_ in ids if id_ not in by_key])
+    return [*by_key.values(), *(found[id_] for id_ in ids if id_ in found)]
 
 
 def _confirm(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
@@ -139,7 +152,7 @@ def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
                 id=other.id, status=Status.DUPLICATE, reasons=("near_duplicate",), redactions=item.redactions
             )
             return
-        if what is Relation.SUPERSEDES:
+        if what is Relation.SUPERSEDES and _began(item.draft, draft):
             other.ended_by = item
             item.related.append(Related(id=other.id, relation="supersedes"))
             item.reasons.append("supersedes")
