@@ -156,7 +156,7 @@ class MemoryService:
         for name in ("key", "namespace", "task", "task_type", "ref", "tags", "any_tags"):
             values = getattr(filters, name)
             if values is not None:
-                update[name] = tuple(scrubber.text(v, principal.tenant, Found()) for v in values)
+                update[name] = tuple(scrubber.name(name, v, principal.tenant, Found()) for v in values)
         if filters.metadata is not None:
             update["metadata"] = scrubber.json(filters.metadata, principal.tenant, Found(), MAX_METADATA_BYTES)
         return filters.model_copy(update=update)

@@ -23,6 +23,7 @@ from rearview_pipelines.privacy.actions import STAND_INS, is_ours, masked, repla
 from rearview_pipelines.privacy.engine import Finder
 from rearview_pipelines.privacy.policy import Action, OnSecret, Policy
 from rearview_pipelines.privacy.secrets.find import find_secrets
+from rearview_pipelines.privacy.secrets.named import is_field_secret
 from rearview_pipelines.privacy.spans import Span
 from rearview_pipelines.write.keys import Keys
 
@@ -57,12 +58,20 @@ class Scrubber:
         """
         if len(value) < SHORTEST:
             return value
+        return self._without(value, *self._spans(value, tenant), tenant, found, limit)
+
+    def _spans(self, value: str, tenant: str) -> tuple[list[Span], list[Span]]:
+        """(secrets, personal data) in a text; nothing in what an earlier scrubbing left."""
         ring = self._keys.ring
         ours = [m.span() for m in STAND_INS.finditer(value) if is_ours(m[0], tenant, ring)] if "<" in value else []
         secrets = _outside(find_secrets(value), ours)
+        return secrets, _outside(self._finder.find(value), [*ours, *((s.start, s.end) for s in secrets)])
+
+    def _without(
+        self, value: str, secrets: Sequence[Span], spans: Sequence[Span], tenant: str, found: Found, limit: int
+    ) -> str:
         for span in secrets:
             found.secrets[span.kind] += 1
-        spans = _outside(self._finder.find(value), [*ours, *((s.start, s.end) for s in secrets)])
         for span in spans:
             found.redactions[span.kind] += 1
             if self.policy.action(span.kind) is Action.REJECT:
@@ -78,6 +87,12 @@ class Scrubber:
         if secret:
             return f"<SECRET:{span.kind}>"
         return replaced(self.policy.action(span.kind), span.kind, value, tenant, self._keys.ring)
+
+    def name(self, field: str, value: str, tenant: str, found: Found, limit: int = MAX_NAME) -> str:
+        """A short field's value; of a namespace each name of the path by itself, then the whole."""
+        if field == "namespace":
+            value = "/".join(self.text(part, tenant, found, limit) for part in value.split("/"))
+        return self.text(value, tenant, found, limit)
 
     def draft(self, draft: Draft, tenant: str) -> tuple[Draft, Found]:
         """A draft without what the policy names, and what was found in it."""
@@ -108,7 +123,7 @@ class Scrubber:
         for name, limit in _NAMES.items():
             value = getattr(item, name)
             if value is not None:
-                put(name, value, self.text(value, tenant, found, limit))
+                put(name, value, self.name(name, value, tenant, found, limit))
         put("tags", item.tags, tuple(dict.fromkeys(self.text(tag, tenant, found, MAX_TAG) for tag in item.tags)))
         put("metadata", item.metadata, self.json(item.metadata, tenant, found, MAX_METADATA_BYTES))
         if item.data is not None:
@@ -133,18 +148,15 @@ class Scrubber:
         if not name or not value:
             return self.text(value, tenant, found, limit)
         prefix = f"{name}: "
-        both, kept = self._both(prefix, value, tenant, limit)
-        if both is None:  # the name itself is personal: it is scrubbed as a name, the value by itself
-            return self.text(value, tenant, found, limit)
-        found.redactions += kept.redactions
-        found.secrets += kept.secrets
-        found.rejected |= kept.rejected
-        return both
+        secrets, spans = (_behind(found, len(prefix)) for found in self._spans(prefix + value, tenant))
+        if not secrets and is_field_secret(name, value):
+            secrets, spans = [Span(0, len(value), "named_token")], []
+        return self._without(value, secrets, spans, tenant, found, limit)
 
-    def _both(self, prefix: str, value: str, tenant: str, limit: int) -> tuple[str | None, Found]:
-        kept = Found()
-        done = self.text(prefix + value, tenant, kept, limit)
-        return (done.removeprefix(prefix), kept) if done.startswith(prefix) else (None, kept)
+
+def _behind(spans: Sequence[Span], start: int) -> list[Span]:
+    """What of the spans lies behind a prefix, counted from there."""
+    return [Span(max(s.start - start, 0), s.end - start, s.kind, s.score) for s in spans if s.end > start]
 
 
 def _outside(spans: Sequence[Span], taken: Sequence[tuple[int, int]]) -> list[Span]:
@@ -163,11 +175,28 @@ def _mapped(value: Any, change: Callable[[str | None, str], str], name: str | No
     """JSON with each string changed, by the name that it stands under; the names too."""
     if isinstance(value, str):
         return change(name, value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        said = str(value)  # a card's number is one without quotes too
+        done = change(name, said)
+        return value if done == said else done
     if isinstance(value, Mapping):
-        return {change(None, key): _mapped(item, change, key) for key, item in value.items()}
+        mapped: dict[str, Any] = {}
+        for key, item in value.items():
+            about = value.get("name", value.get("key")) if key == "value" else key  # {"name": "password", "value": …}
+            mapped[_free(change(None, key), mapped)] = _mapped(item, change, about if isinstance(about, str) else key)
+        return mapped
     if isinstance(value, list | tuple):
         return [_mapped(item, change, name) for item in value]
     return value
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that is not taken: two that scrub to the same stand-in are two."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
 
 
 def _size(value: Any) -> int:

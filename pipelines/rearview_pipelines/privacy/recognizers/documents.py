@@ -3,7 +3,7 @@
 from rearview_pipelines.privacy.recognizers.base import Recognizer
 
 _IS = r"(?:[ :#=]|\bis\b|\bwas\b|\bnumber\b|\bno\.?|\bnr\.?|[\"'(=]|号码?|为|是|：)*"
-_NUMBER = r"(?=[A-Z0-9-]*\d{4})[A-Z]{0,3}\d[A-Z0-9]{5,9}(?![0-9A-Za-z])"
+_NUMBER = r"(?=(?:[A-Z]*\d){4})[A-Z]{0,3}\d[A-Z0-9]{5,9}(?![0-9A-Za-z])"
 _LICENCE = r"(?=[A-Z0-9-]*\d{4})[A-Z]{0,4}\d[A-Z0-9-]{4,17}(?![0-9A-Za-z])"
 
 PASSPORT = (

@@ -3,10 +3,16 @@
 import re
 from collections.abc import Callable, Iterator
 
-from rearview_pipelines.privacy.secrets.placeholders import is_placeholder, looks_chosen, looks_random
+from rearview_pipelines.privacy.secrets.placeholders import (
+    is_code,
+    is_placeholder,
+    looks_chosen,
+    looks_random,
+    looks_strong,
+)
 from rearview_pipelines.privacy.spans import Span
 
-_PASSWORD = r"(?:pass(?:word|wd|phrase|code)?|pwd|passwort|contrase[nñ]a|mot de passe)"
+_PASSWORD = r"(?:pass(?:word|wd|phrase|code)?(?!port|eng|age|ion|iv|ed|ing|er)|pwd|passwort|contrase[nñ]a|mot de passe)"
 _TOKEN = (
     r"(?:api[ _-]?(?:key|token|secret)|access[ _-]?(?:key|token)(?:[ _-]?secret)?|auth[ _-]?token|secret(?:[ _-]?(?:access)?[ _-]?key)?"
     r"|client[ _-]?secret|private[ _-]?(?:key|token)|signing[ _-]?(?:key|secret)|encryption[ _-]?key|refresh[ _-]?token"
@@ -39,9 +45,21 @@ _CURL_USER = re.compile(
 )
 _CONNECTION = re.compile(r"(?:;|\b)(?:password|pwd)\s?=\s?([^;\"'\s]{4,120})(?:;|$|\")", re.IGNORECASE)
 _FOR = r"\s+(?:for|of|to|on|at|für|de|del|pour)\s+[\w.@/-]+(?:\s+[\w.@/-]+){0,5}?"
-_IS = r"(?:\s+(?:is|was|are|ist|lautet|es|est|è)(?:\s+now)?\s+|\s*(?:[:=]|->|→|=>)\s*|\s+(?:was |has been )?(?:changed|set|reset|updated|rotated) to\s+)"
+_IS = (
+    r"(?:\s+(?:is now |is |was |has been |got )?(?:changed|set|reset|updated|rotated) to\s+"
+    r"|\s+(?:is|was|are|ist|lautet|es|est|è)(?:\s+now)?\s+|\s*(?:\([^)\n]{1,30}\)\s*)?(?:[:=]|->|→|=>)\s*)"
+)
 _SAID = re.compile(rf"\b{_PASSWORD}\b(?:{_FOR})?{_IS}{_EITHER}", re.IGNORECASE)
 _BESIDE = re.compile(rf"\b(?:{_PASSWORD}|credentials?)\b[ ,]\s*{_EITHER}", re.IGNORECASE)
+_MADE = re.compile(
+    rf"\b(?:set|sets|chang\w+|reset|updat\w+|rotat\w+)\s+(?:[\w']+\s+){{0,4}}?{_PASSWORD}(?:{_FOR})?\s+(?:in)?to\s+{_EITHER}",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(
+    r"(?:\b(?:credentials?|logins?|log in with|sign in with)\b|登录|登陆|账号|帐号|用户名)\s*(?:are|is|用|为|是|:|：)?\s*"
+    r"[A-Za-z][\w.@-]{1,40}\s*[/／|]\s*([^\s\"'`,;，。；、]{6,120})",
+    re.IGNORECASE,
+)
 _PHRASE = re.compile(rf"\bpass ?phrase\b(?:{_FOR})?{_IS}{_QUOTED}", re.IGNORECASE)
 _PIN = re.compile(rf"\bPIN(?: code)?(?:{_FOR})?{_IS}(\d{{4,8}})(?!\d|[.:/-]\d)", re.IGNORECASE)
 _SAID_TOKEN = re.compile(rf"\b{_TOKEN}\b(?:(?:{_FOR})?{_IS}|\s+){_EITHER}", re.IGNORECASE)
@@ -55,7 +73,7 @@ _CHINESE = re.compile(
 
 
 _FIRST = re.compile(
-    r"pass|pwd|secret|token|key|credential|contrase|mot de|\bpin\b|identified|curl|mysql|mariadb|--|密|口\s?令|令\s?牌|私\s?钥|凭\s?证|授权码|暗号",
+    r"pass|pwd|secret|token|key|credential|login|log in|sign in|登[录陆]|[账帐]号|用户名|contrase|mot de|\bpin\b|identified|curl|mysql|mariadb|--|密|口\s?令|令\s?牌|私\s?钥|凭\s?证|授权码|暗号",
     re.IGNORECASE,
 )
 """A quick look for any of the words: most texts have none."""
@@ -72,11 +90,31 @@ def find(text: str) -> Iterator[Span]:
     yield from _valued(_CONNECTION, text, "connection_string", looks_chosen)
     yield from _valued(_SAID, text, "password", looks_chosen)
     yield from _valued(_BESIDE, text, "password", looks_chosen)
+    yield from _valued(_MADE, text, "password", looks_chosen)
+    yield from _valued(_PAIR, text, "password", looks_strong)
     yield from _valued(_PHRASE, text, "password", lambda value: len(value) >= 8 and not is_placeholder(value))
     yield from _valued(_PIN, text, "pin", _is_said)
     yield from _valued(_CHINESE_PIN, text, "pin", _is_said)
     yield from _valued(_SAID_TOKEN, text, "named_token", looks_random)
     yield from _valued(_CHINESE, text, "password", looks_chosen)
+
+
+_FIELD = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z]))(?:password|passwd|passphrase|pwd|secret|token|api[\W_]?key|access[\W_]?key|private[\W_]?key|signing[\W_]?key"
+    r"|authorization|credentials?|cookie|session[\W_]?id)$",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"^(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
+_SHORTEST_FIELD = 8
+
+
+def is_field_secret(name: str, value: str) -> bool:
+    """Whether a field's name says that its value is a secret: there is no prose around it that could mean another."""
+    bare = _SCHEME.sub("", value.strip())
+    if not _FIELD.search(name) or len(bare) < _SHORTEST_FIELD or any(c.isspace() for c in bare):
+        return False
+    says = any(c.isalpha() for c in bare) and any(c.isdigit() for c in bare)
+    return says and not is_placeholder(bare) and not is_code(bare)
 
 
 def _is_said(_: str) -> bool:

@@ -61,6 +61,13 @@ def looks_chosen(value: str, shortest: int = 6) -> bool:
     return has_digit and (has_sign or len(bare) >= 8) and not _is_date(bare)
 
 
+def looks_strong(value: str) -> bool:
+    """Whether a value can hardly be anything but a password: a path or a name has no such mix of signs."""
+    mixed = any(c.islower() for c in value) and any(c.isupper() for c in value) and any(c.isdigit() for c in value)
+    signed = re.search(r"[!@#$%^&*?+=~]", value) is not None and any(c.isalnum() for c in value)
+    return (signed or (mixed and len(value) >= 8 and "/" not in value)) and looks_chosen(value)
+
+
 def looks_random(value: str, shortest: int = 16) -> bool:
     """Whether a value is too irregular to be words: long, with digits among its letters."""
     bare = value.strip("\"'`")
