@@ -36,8 +36,8 @@ def storable(value: str) -> str:
 
 
 def _text(value: str) -> str:
-    if not value.strip():
-        raise _fail("blank", "is empty or only white space")
+    if not value.strip() or not any(c.isprintable() and not c.isspace() for c in value):
+        raise _fail("blank", "is empty or only white space and invisible signs")
     if len(value.encode()) > MAX_TEXT_BYTES:
         raise _fail("text_too_long", f"is {len(value.encode())} bytes of UTF-8, the limit is {MAX_TEXT_BYTES}")
     return value

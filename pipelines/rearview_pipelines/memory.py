@@ -1,9 +1,10 @@
 """A memory: what a caller may write of it (`Draft`), and the record that is kept (`Memory`)."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from rearview_pipelines.fields import (
     SAFE_INTEGER,
@@ -131,6 +132,12 @@ class Draft(BaseModel):
     valid_to: Instant | None = None
     expires_at: Instant | None = None
     pinned: Annotated[bool, Field(strict=True)] = False
+
+    @model_validator(mode="after")
+    def _holds_for_a_while(self) -> Self:
+        if self.valid_from is not None and self.valid_to is not None and self.valid_to < self.valid_from:
+            raise PydanticCustomError("valid_to", "{reason}", {"reason": "valid_to is before valid_from"})
+        return self
 
     @property
     def settled_layer(self) -> Layer:

@@ -217,11 +217,17 @@ def _owner(model: type[BaseModel], location: tuple[int | str, ...]) -> type[Base
     return model
 
 
+LONGEST_NAME = 40
+_UNNAMED = "(a field of another name)"
+
+
 def _path(prefix: str, location: tuple[int | str, ...]) -> str:
     path = prefix
     for step in location:
         if isinstance(step, int):
             path += f"[{step}]"
+        elif not step.replace("_", "").isalpha() or len(step) > LONGEST_NAME:
+            path += f".{_UNNAMED}" if path else _UNNAMED  # a name of the caller's own may be a value in the wrong place
         elif not step.startswith(("function-", "constrained-", "nullable[", "tuple[")):
             path += f".{step}" if path else step
     return path
@@ -243,6 +249,7 @@ _REMEDIES = {
     "missing": "add it",
     "blank": "send at least one character that is not white space",
     "text_too_long": "split it into several memories, each at most 16,384 bytes of UTF-8",
+    "valid_to": "send a valid_to that is later than valid_from",
     "nul": "remove the NUL character",
     "surrogate": "send complete Unicode characters",
     "string_unicode": "send complete Unicode characters",

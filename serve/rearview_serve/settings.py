@@ -1,11 +1,12 @@
 """Every setting, read once from REARVIEW_* variables. `rearview settings` prints this page."""
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
 from platformdirs import user_cache_path
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.export import PACKAGED
@@ -109,6 +110,10 @@ def read_settings(**given: Any) -> Settings:
     """Settings from the environment; `given` ones that are not None win. Raises SetupError."""
     try:
         return Settings(**{k: v for k, v in given.items() if v is not None})
+    except SettingsError as error:
+        named = re.search(r'field "(\w+)"', str(error))
+        which = f"REARVIEW_{named[1].upper()}" if named else "a setting"
+        raise SetupError(f"{which}: is not JSON; write it as in docs/privacy.md") from error
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         name = str(problem["loc"][0]) if problem["loc"] else "settings"

@@ -108,7 +108,7 @@ def problem(error: RearviewError, status: int) -> dict[str, Any]:
 def read_json(body: bytes) -> Any:
     """A request's JSON. Raises InvalidInput for what is not JSON, with the place where it stops being."""
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_not_json)
+        return json.loads(body.decode("utf-8"), parse_constant=_not_json, object_pairs_hook=_once)
     except UnicodeDecodeError as error:
         raise InvalidInput.one("body", f"is not UTF-8 at byte {error.start}", "send JSON in UTF-8") from error
     except RecursionError as error:
@@ -116,6 +116,13 @@ def read_json(body: bytes) -> Any:
     except ValueError as error:
         where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
         raise InvalidInput.one("body", f"is not JSON{where}", "send a JSON object") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise InvalidInput.one("body", "names a field twice in one object", "send each field once")
+    return made
 
 
 def _not_json(name: str) -> None:

@@ -61,12 +61,12 @@ DECISION = _any(
     r"(?:决定|定了|敲定|定下|最终(?:方案|选|定)|就(?:用|选|按|这么|走|定)|那就|选了|确定|改(?:去|用|成|为)|不(?:上|用|做|去|搞)了?|采用|一致同意|通过了|拍板|商量(?:下来|好|了)|投票|达成|推迟到|取消)",
 )
 OUTCOME = _any(
-    r"\b(?:fixed|solved|resolved|works? now|working now|worked|succeeded|success(?:fully)?|passed|passes|completed|finished|done|deployed|released|shipped|merged|booked|confirmed|paid|landed|refunded|delivered|installed|migrated|restored|closed|made no diff\w*|didn't (?:help|work|fix)|did not (?:help|work|fix)|no (?:effect|difference|luck)|still (?:fails|broken|goes|happens|slow|crash\w*)|turned out|it was the|caused by|that did it|cleared|went (?:away|through|live|well)|helped|reverted|rolled back|live)\b",
+    r"\b(?:fixed|solved|resolved|works? now|working now|worked|succeeded|success(?:fully)?|passed|passes|completed|finished|done|deployed|released|shipped|merged|booked|confirmed|paid|landed|refunded|delivered|installed|migrated|restored|closed|made no diff\w*|didn't (?:help|work|fix)|did not (?:help|work|fix)|no (?:effect|difference|luck)|still (?:fails|broken|goes|happens|slow|crash\w*)|turned out|it was the|caused by|that did it|cleared|went (?:away|through|live|well)|helped|reverted|rolled back|(?:is|are|now|went|goes) live)\b",
     r"(?:修好|解决|搞定|好了|成功|通过了|完成|上线|部署(?:好|完|成)|发布|退款到|到账|没(?:有)?(?:效果|用|反应)|无效|还是(?:不行|报错|失败|慢)|原来是|原因是|结果是|恢复|清掉|消失了|生效|已(?:支付|预订|发货|签收|合并|回滚|完成|提交)|搬完|跑通|没变化)",
 )
 ERROR = _any(
     r"\b(?:error|exception|traceback|fail(?:ed|s|ure|ing)?|crash(?:ed|es|ing)?|panic|fatal|denied|refused|rejected|timed? ?out|timeout|unreachable|not found|no such|cannot|can't (?:connect|open|log|find|load|start)|unable to|invalid|expired|corrupt\w*|oom\w*|out of memory|segfault|exit(?:ed)? (?:code |status |with )*[1-9]\d*|code [1-9]\d*|http [45]\d\d|[45]\d\d (?:error|bad|internal|forbidden|unauthorized|not)|stack ?trace|broken|throws?|throwing|stopped with|warn(?:ing)?|leak\w*)\b|\w+Error\b|\w+Exception\b|\b[A-Z0-9]+_TIMEOUT\b",
-    r"(?:报错|错误|异常|失败|崩溃|崩了|挂了|超时|拒绝|不可用|找不到|无法|打不开|连不上|登不上|闪退|卡死|退出码|缺少|重复|被打回|中止|宕机|内存溢出|404|500|502|503|进不去|用不了|提示[“\"])",
+    r"(?:报错|错误|异常|失败|崩溃|崩了|挂了|超时|拒绝|不可用|找不到|无法|打不开|连不上|登不上|闪退|卡死|退出码|缺少|重复|被打回|中止|宕机|内存溢出|(?<![\d$￥¥€.,])(?:404|500|502|503)(?![\d元块]|\.\d)|进不去|用不了|提示[“\"])",
 )
 FACT = _any(
     r"\b(?:i|we|he|she|they|it|user|team|there|this|that|[a-z]+)(?:'m|'re|'s|'ve)?\b.{0,30}\b(?:am|is|are|was|were|has|have|had|live[sd]?|work(?:s|ed)?|take[sn]?|took|use[sd]?|run[s]?|need[s]?|own[s]?|move[d]?|start(?:s|ed)?|leave[s]?|left|listen[s]?|report(?:s)?|cost[s]?|weigh[s]?|speak[s]?|study|studies|stud(?:y|ied)|grew|born|married|allergic|called|named|located|based|expires?|due|belongs?|writes?|holds?|lasts?|reboots?|consists?|contains?|supports?|requires?|drives?|teach(?:es)?|plays?|eats?|drinks?|sleeps?|got|bought|sold|joined|manages?|leads?|switched|renewed|signed|scheduled|planned|flies|fly|arrives?|departs?)\b",
