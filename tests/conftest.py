@@ -16,8 +16,10 @@ import pytest
 from rearview_pipelines.ledger.ledger import Ledger
 from rearview_pipelines.models.export import PACKAGED, cached
 from rearview_pipelines.principal import Principal, Role
+from rearview_pipelines.privacy.policy import Policy
+from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.recall.pipeline import RecallPipeline
-from rearview_pipelines.service import MemoryService
+from rearview_pipelines.service import MemoryService, Trust
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.item import Tools
@@ -65,8 +67,9 @@ def service(
     index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock, ledger: Ledger
 ) -> MemoryService:
     """The whole domain over fakes."""
-    writer = Writer(Tools(index, embedder, ring, clock, ledger))
-    return MemoryService(writer, RecallPipeline(index, embedder, None, ring, clock), index, embedder, None, floor=0.0)
+    writer = Writer(Tools(index, embedder, ring, clock, ledger, Scrubber(Policy(), ring)))
+    recaller = RecallPipeline(index, embedder, None, ring, clock, ledger)
+    return MemoryService(writer, recaller, index, embedder, None, floor=0.0, trust=Trust(ring, ledger), clock=clock)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Stored and recorded, or neither: what a failing ledger, a failing index and a crash in between leave behind."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,13 +8,16 @@ import pytest
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.ledger.ledger import Ledger
+from rearview_pipelines.memory import Signature, State
 from rearview_pipelines.principal import Principal
+from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.requests import ForgetRequest, RecallRequest, WriteRequest, parse
-from rearview_pipelines.service import MemoryService
+from rearview_pipelines.service import MemoryService, Trust
 from rearview_pipelines.testing import FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keys import KeyRing
+from rearview_pipelines.write.signing import digest
 from rearview_pipelines.write.writer import Writer
 
 
@@ -88,7 +92,8 @@ async def test_what_a_crash_left_unrecorded_is_adopted(
     assert [e["op"] for e in events] == [Op.ADOPT.value]
 
 
-async def test_a_forged_row_is_never_adopted(
+@pytest.mark.parametrize("signature", ["none", "made up"])
+async def test_a_forged_row_is_never_adopted_nor_signed_anew(
     admin: Principal,
     index: MemoryIndexInMemory,
     embedder: HashEmbedder,
@@ -96,39 +101,103 @@ async def test_a_forged_row_is_never_adopted(
     clock: FakeClock,
     objects: Cut,
     service: MemoryService,
+    ledger: Ledger,
+    signature: str,
 ) -> None:
-    async def lost(rows: object) -> None:
+    """Whoever can write to the index and the object store, and has no key."""
+    [kept] = await write(service, admin, "tea is green")
+    honest, parts = index.rows[str(kept.id)]
+    made_up = Signature(kid=ring.active, mac="0" * 64) if signature == "made up" else None
+    forged = honest.model_copy(update={"text": "tea is poison", "version": 2, "signature": made_up})
+    index.rows[forged.id] = (forged, parts)
+    rows = [["update", forged.tenant, forged.id, 2, "active", digest(forged)]]
+    objects.objects["ledger/writer-0.pending"] = json.dumps({"events": rows, "kid": ring.active, "mac": "0"}).encode()
+    again = Ledger(objects, ring, None, clock.now)
+    writer = Writer(Tools(index, embedder, ring, clock, again))
+    await writer.ping()
+    assert again.head.seq == 1
+    newer = KeyRing(ring.identity, {**ring.masters, "k9": b"n" * 32}, "k9")
+    rotated = Writer(Tools(index, embedder, newer, clock, Ledger(objects, newer, None, clock.now)))
+    assert await rotated.resign("default", [forged.id], "k9") == 0
+    assert (await service.recall(admin, parse(RecallRequest, {"query": "tea"}))).memories == ()
+    assert (await service.verify(admin))["ok"] is False
+
+
+class Late(ObjectStoreInMemory):
+    """Writes, and then says that it failed: the answer was lost on its way."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what, self.late, self.deaf = what, False, False
+
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
+        await super().put(key, data, new=new, fleeting=fleeting)
+        if self.late and new and self.what == "put":
+            raise Unavailable("timed out")
+        if self.late and new and self.what == "silence":
+            self.deaf = True
+            raise Unavailable("timed out")
+
+    async def get(self, key: str) -> bytes | None:
+        if self.deaf:
+            raise Unavailable("no answer")
+        return await super().get(key)
+
+    async def delete(self, key: str) -> None:
+        if self.late and self.what == "delete":
+            raise Unavailable("timed out")
+        await super().delete(key)
+
+
+@pytest.mark.parametrize("what", ["put", "delete", "silence"])
+async def test_what_was_recorded_after_all_stands(
+    index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock, admin: Principal, what: str
+) -> None:
+    objects = Late(what)
+    ledger = Ledger(objects, ring, None, clock.now)
+    writer = Writer(Tools(index, embedder, ring, clock, ledger))
+    recaller = RecallPipeline(index, embedder, None, ring, clock, ledger)
+    service = MemoryService(writer, recaller, index, embedder, None, 0.0, Trust(ring, ledger), clock)
+    [first] = await write(service, admin, "tea is green")
+    objects.late = True
+    if what == "silence":
+        with pytest.raises(Unavailable):
+            await service.patch(admin, str(first.id), {"tags": ["hot"]})
+    else:
+        assert (await service.patch(admin, str(first.id), {"tags": ["hot"]})).version == 2
+    objects.late = objects.deaf = False
+    [second] = await write(service, admin, "milk is white")
+    assert {m.id for m in (await service.recall(admin, parse(RecallRequest, {"query": "tea milk"}))).memories} == {
+        first.id,
+        second.id,
+    }
+    assert (await service.get(admin, str(first.id))).tags == ("hot",)
+    assert (await service.verify(admin))["findings"] == []
+
+
+async def test_a_fact_whose_successor_never_arrived_stands_again(
+    service: MemoryService,
+    admin: Principal,
+    index: MemoryIndexInMemory,
+    objects: Cut,
+) -> None:
+    """The new row is gone, the old one still says that it was superseded: the take-back was cut short."""
+    [old] = await write(service, admin, "Ann lives in Oslo.", key="home")
+    real = index.upsert
+
+    async def only_once(rows: Any) -> None:
+        await real(rows)
+        index.upsert = failing  # type: ignore[method-assign]
+
+    async def failing(_: Any) -> None:
         raise Unavailable("killed")
 
-    real = index.upsert
-    index.upsert = lost  # type: ignore[method-assign]
+    index.upsert, objects.cut = only_once, True  # type: ignore[method-assign]
     with pytest.raises(Unavailable):
-        await write(service, admin, "tea is green")
-    index.upsert = real  # type: ignore[method-assign]
-    ledger = Ledger(objects, ring, None, clock.now)
-    await Writer(Tools(index, embedder, ring, clock, ledger)).ping()
-    assert ledger.head.seq == 0
-    assert (await service.recall(admin, parse(RecallRequest, {"query": "tea"}))).memories == ()
-
-
-async def test_a_quota_is_a_receipt_and_replacing_needs_none(
-    index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock, objects: Cut, admin: Principal
-) -> None:
-    from rearview_pipelines.write.admit import admit
-
-    writer = Writer(Tools(index, embedder, ring, clock, Ledger(objects, ring, None, clock.now), quota=2))
-
-    async def put(*texts: str) -> list[Receipt]:
-        drafts = parse(WriteRequest, {"memories": [{"text": t} for t in texts]}).memories
-        return await writer.write(admin, admit(admin, drafts))
-
-    receipts = await put("tea", "coffee", "milk")
-    assert [(r.status, r.reasons) for r in receipts] == [
-        (Status.STORED, ()),
-        (Status.STORED, ()),
-        (Status.REJECTED, ("quota",)),
-    ]
-    assert receipts[2].id is None
-    await writer.patch(admin, str(receipts[0].id), {"text": "green tea"}, None)
-    [still] = await put("tea")
-    assert still.status is not Status.STORED
+        await write(service, admin, "Ann lives in Rome.", key="home")
+    index.upsert, objects.cut = real, False  # type: ignore[method-assign]
+    [new] = [id_ for id_ in index.rows if id_ != old.id]
+    del index.rows[new]
+    await write(service, admin, "something else")
+    assert index.rows[str(old.id)][0].state is State.ACTIVE
+    assert (await service.verify(admin))["findings"] == []
