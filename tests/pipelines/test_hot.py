@@ -172,3 +172,37 @@ def test_a_reader_too_far_behind_reads_all_again(monkeypatch: pytest.MonkeyPatch
         notes.note("t", f"n{n}")
     assert notes.since("t", start.epoch, start.seq).ids is None
     assert notes.since("t", "another life", seen.seq).ids is None
+
+
+async def test_the_writers_own_scope_misses_nothing_that_is_written_while_it_is_read(
+    index: MemoryIndexInMemory, ring: KeyRing, admin: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot, "LOAD_PAGE", 1)  # let others in after every row
+    setup = Setup(index, ring)
+    first = await setup.write(admin, "green tea", "black tea", "white tea")
+    own = HotIndex(index, None, DIMENSION, 1000)
+    rows = {id_: index.rows[id_] for id_ in first}
+    gone = index.rows.pop(first[0])
+    await own.follow("default")
+    await asyncio.sleep(0)
+    await own.upsert([gone])
+    await own.remove("default", [first[1]])
+    await asyncio.gather(*own._loading.values())
+    assert "default" in own._held
+    assert set(await own.get("default", first)) == {first[0], first[2]}
+    assert set(rows) == set(first)
+
+
+async def test_a_scope_that_grows_over_the_limit_is_let_go(
+    index: MemoryIndexInMemory, ring: KeyRing, admin: Principal
+) -> None:
+    setup = Setup(index, ring)
+    [id_] = await setup.write(admin, "green tea")
+    own = HotIndex(index, None, DIMENSION, 2)
+    await own.follow("default")
+    await asyncio.gather(*own._loading.values())
+    memory, parts = index.rows[id_]
+    for number in range(4):
+        await own.upsert([(memory.model_copy(update={"id": f"m_{number}"}), parts)])
+    assert "default" not in own._held
+    assert set(await own.get("default", ["m_3"])) == {"m_3"}

@@ -1,15 +1,24 @@
 """Keys while services run: rotation, revocation, and what each does to what is stored."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from rearview_pipelines.errors import Conflict, NotFound, SetupError
+from rearview_pipelines.errors import Conflict, NotFound, SetupError, Unavailable
 from rearview_pipelines.ledger.ledger import Ledger
-from rearview_pipelines.principal import Principal
+from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.pipeline import RecallPipeline
-from rearview_pipelines.requests import RecallRequest, WriteRequest, parse
+from rearview_pipelines.requests import (
+    ForgetRequest,
+    ObserveRequest,
+    RecallRequest,
+    TranscriptRequest,
+    WriteRequest,
+    parse,
+)
 from rearview_pipelines.service import MemoryService, Trust
+from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.testing import FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write import keystore
 from rearview_pipelines.write.item import Tools
@@ -80,3 +89,61 @@ async def test_rotation_signs_anew_and_revocation_keeps_what_the_ledger_vouches_
     hits = (await service.recall(admin, parse(RecallRequest, {"query": "tea"}))).memories
     assert {h.id for h in hits} == set(ids[:4])
     assert (await service.verify(admin))["findings"] == [{"id": ids[4], "kind": "unsigned"}]
+
+
+async def test_transcripts_outlive_the_key_that_sealed_them(
+    keys: KeyStore,
+    admin: Principal,
+    clock: FakeClock,
+    index: MemoryIndexInMemory,
+    embedder: HashEmbedder,
+    objects: ObjectStoreInMemory,
+) -> None:
+    ledger, transcripts = Ledger(objects, keys, None, clock.now), Transcripts(objects, keys)
+    writer = Writer(Tools(index, embedder, keys, clock, ledger), transcripts)
+    recaller = RecallPipeline(index, embedder, None, keys, clock, ledger)
+    trust = Trust(keys, ledger, transcripts=transcripts)
+    service = MemoryService(writer, recaller, index, embedder, None, 0.0, trust, clock)
+    said = {"session": "s1", "turns": [{"text": "I moved to Leeds last month."}]}
+    [receipt] = await service.observe(admin, parse(ObserveRequest, said))
+    old = keys.ring.active
+    await service.rotate_key(admin)
+    await service.settled()
+    await service.revoke_key(admin, old)
+    page = await service.transcript(admin, parse(TranscriptRequest, {"session": "s1"}))
+    assert [t["text"] for t in page.turns] == ["I moved to Leeds last month."]
+    again = Transcripts(objects, keys)
+    assert await again.next_turn("default", "s1") == 1
+    await service.forget(admin, ForgetRequest(ids=(str(receipt.id),)))
+    assert not any(b"Leeds" in raw for raw in objects.objects.values())
+
+
+async def test_one_that_cannot_be_read_is_never_written_over(
+    keys: KeyStore, admin: Principal, objects: ObjectStoreInMemory
+) -> None:
+    transcripts = Transcripts(objects, keys)
+    body = {"session": "s1", "agent": "", "user": "", "first": 0, "at": "2026-01-01T00:00:00+00:00", "turns": []}
+    await transcripts.append(admin, body)
+    [name] = objects.objects
+    objects.objects[name] = b"{}"
+    again = Transcripts(objects, keys)
+    first = await again.next_turn("default", "s1")
+    await again.append(admin, body | {"first": first})
+    assert objects.objects[name] == b"{}"
+    with pytest.raises(Unavailable):
+        await Transcripts(objects, keys).append(admin, body)
+    reader = Principal("default", Role.WRITER, "one", None, frozenset(), "t1")
+    await again.forget(reader, "s1")
+    assert name in objects.objects
+    assert await again.forget(admin, "s1") == 0
+    assert objects.objects == {}
+
+
+def test_a_revocation_is_heard_of_by_those_who_only_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keystore, "LOOK_SECONDS", 0.0)
+    writer, reader = KeyStore(tmp_path), KeyStore(tmp_path)
+    old = writer.ring.active
+    assert reader.knowing(old).usable(old) is not None
+    writer.rotate(datetime.now(UTC))
+    writer.revoke(old)
+    assert reader.knowing(old).usable(old) is None

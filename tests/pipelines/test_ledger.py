@@ -105,3 +105,55 @@ async def test_the_head_knows_replays(filled: Ledger) -> None:
     assert filled.head.judge(row(4), "digest of m_x 4") is None
     assert filled.head.judge(row(4), "another digest") is Finding.REPLAYED
     assert filled.head.judge(row(5), "in flight") is None
+
+
+async def test_a_reader_trusts_no_chain_that_was_cut_or_cannot_be_read(
+    filled: Ledger, objects: ObjectStoreInMemory, ring: KeyRing, clock: FakeClock, tmp_path_factory
+) -> None:
+    witness = Witness(tmp_path_factory.mktemp("w") / "witness.json")
+    witness.write(filled.head.seq, filled.head.hash)
+    sound = LedgerReader(objects, ring, witness)
+    await sound.followed()
+    assert sound.head.seq == 4
+    del objects.objects[max(n for n in objects.objects if n.endswith(".json"))]
+    await sound.followed()  # it has seen the whole: nothing can be taken from it
+    with pytest.raises(BrokenLedger, match="cut"):
+        await LedgerReader(objects, ring, witness).followed()
+
+    class Down(ObjectStoreInMemory):
+        async def get(self, key: str) -> bytes | None:
+            raise Unavailable("no answer")
+
+    with pytest.raises(Unavailable):
+        await LedgerReader(Down(), ring, witness).followed()
+
+
+async def test_provenance_of_a_broken_chain_is_an_error_of_ours(
+    filled: Ledger, objects: ObjectStoreInMemory, ring: KeyRing
+) -> None:
+    name = sorted(n for n in objects.objects if n.endswith(".json"))[1]
+    objects.objects[name] = b"{}"
+    with pytest.raises(BrokenLedger):
+        await LedgerReader(objects, ring).events_of("t", "m_x")
+
+
+async def test_a_batch_that_is_appended_while_all_are_walked_breaks_nothing(
+    filled: Ledger, objects: ObjectStoreInMemory, ring: KeyRing
+) -> None:
+    reader = LedgerReader(objects, ring)
+    seen = []
+    async for batch in reader.walk():
+        seen.append(batch.seq)
+        if batch.seq == 2:
+            await filled.append([event("m_late")])
+    assert seen == [1, 2, 3, 4, 5]
+
+
+async def test_an_intent_that_cannot_be_read_stops_nobody(
+    filled: Ledger, objects: ObjectStoreInMemory, ring: KeyRing, clock: FakeClock
+) -> None:
+    for raw in (b"", b"[]", b'{"events": 1}', b"\xff"):
+        objects.objects["ledger/writer-0.pending"] = raw
+        again = Ledger(objects, ring, None, clock.now)
+        await again.open()
+        assert await again.undone() == []

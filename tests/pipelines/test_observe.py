@@ -178,3 +178,57 @@ def test_receipts_are_whole(service: MemoryService) -> None:
         "related",
         "after",
     }
+
+
+async def test_the_task_is_scrubbed_too(service: MemoryService, admin: Principal) -> None:
+    task = f"mail bob@corp.example, {SECRET}"
+    await service.observe(admin, turns("I moved to Leeds last month.", task=task, task_type="call 13812345678"))
+    [turn] = await transcript(service, admin)
+    assert turn["task"] == "mail <EMAIL_ADDRESS>, my password is <SECRET:password>"
+    assert turn["task_type"] == "call <PHONE_NUMBER>"
+
+
+async def test_a_secret_in_a_name_is_refused(service: MemoryService, admin: Principal) -> None:
+    with pytest.raises(InvalidInput, match="session"):
+        await service.observe(
+            admin, turns("I moved to Leeds.", session="gh" + "p_FaQPs7DbUFf3M08W0ZryAh2GKLHZuEJIKq7F")
+        )
+
+
+async def test_a_secret_in_a_tool_call_does_not_take_the_words_along(service: MemoryService, admin: Principal) -> None:
+    token = "gh" + "p_FaQPs7DbUFf3M08W0ZryAh2GKLHZuEJIKq7F"
+    turn = {
+        "text": "We decided to ship the release on Tuesday.",
+        "tool_calls": [{"name": "push", "arguments": {"t": token}}],
+    }
+    [receipt] = await service.observe(admin, parse(ObserveRequest, {"session": "s1", "turns": [turn]}))
+    assert (receipt.status, "secret:github_token" in receipt.reasons) == (Status.STORED, True)
+    assert token not in str(await transcript(service, admin))
+
+
+async def test_names_of_any_length_are_kept_within_their_bounds(service: MemoryService, admin: Principal) -> None:
+    turn = {
+        "role": "tool",
+        "text": "error: exit code 3 in step 7",
+        "speaker": "a@b.co " * 18,
+        "ref": "a@b.co " * 18,
+        "tool_calls": [{"name": "n" * 900}],
+    }
+    [receipt] = await service.observe(admin, parse(ObserveRequest, {"session": "s1", "turns": [turn]}))
+    assert receipt.status is Status.STORED
+
+
+async def test_a_policy_that_rejects_rejects_turns_too(
+    index: MemoryIndexInMemory,
+    embedder: HashEmbedder,
+    ring: KeyRing,
+    clock: FakeClock,
+    ledger: Ledger,
+    objects: ObjectStoreInMemory,
+    admin: Principal,
+) -> None:
+    scrubber, transcripts = Scrubber(Policy(actions={"EMAIL_ADDRESS": "reject"}), ring), Transcripts(objects, ring)
+    writer = Writer(Tools(index, embedder, ring, clock, ledger, scrubber), transcripts)
+    [receipt] = await writer.observe(admin, turns("I moved to Leeds, mail me at joe@example.com"))
+    assert (receipt.status, receipt.reasons) == (Status.REJECTED, ("pii:EMAIL_ADDRESS",))
+    assert not any(b"joe@" in raw for raw in objects.objects.values())

@@ -161,3 +161,37 @@ async def test_quarantine_is_listed_released_or_forgotten_never_recalled(
     assert (released.state, released.trust) == (State.ACTIVE, Trust.VERIFIED)
     assert await recall(service, admin, text) == [text]
     assert (await service.quarantine(admin))["memories"] == []
+
+
+async def test_the_last_of_a_request_holds_whatever_was_known(service: MemoryService, admin: Principal) -> None:
+    await write(service, admin, "Berlin", key="city")
+    await write(service, admin, "Paris", "Berlin", key="city")
+    assert await recall(service, admin, "city Berlin Paris") == ["Berlin"]
+    await write(service, admin, "Rome", "Bern", "Rome", key="city")
+    assert await recall(service, admin, "city Rome Bern Berlin") == ["Rome"]
+
+
+async def test_a_late_told_fact_of_a_request_ends_nothing(service: MemoryService, admin: Principal) -> None:
+    request = [
+        {"text": "Rome", "key": "city", "valid_from": "2026-01-01T00:00:00Z"},
+        {"text": "Oslo", "key": "city", "valid_from": "2020-01-01T00:00:00Z"},
+    ]
+    receipts = await service.write(admin, parse(WriteRequest, {"memories": request}))
+    states = [(await service.get(admin, str(r.id))).state for r in receipts]
+    assert states == [State.ACTIVE, State.ACTIVE]
+
+
+async def test_a_key_is_of_its_namespace_however_many_use_it(service: MemoryService, admin: Principal) -> None:
+    [first] = await write(service, admin, "quiet", key="status", namespace="team/zero")
+    for number in range(12):
+        await write(
+            service, admin, f"busy with order {number}{number}{number}", key="status", namespace=f"team/n{number}"
+        )
+    [second] = await write(service, admin, "loud", key="status", namespace="team/zero")
+    assert second.supersedes == (first.id,)
+
+
+async def test_a_large_request_is_related_item_by_item(service: MemoryService, admin: Principal) -> None:
+    texts = [f"Shelf {number} holds the records of county {number}." for number in range(200)]
+    receipts = await write(service, admin, *texts)
+    assert {r.status for r in receipts} == {Status.STORED}

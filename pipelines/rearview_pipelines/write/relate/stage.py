@@ -173,6 +173,8 @@ def _link(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
 def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
     """What stands earlier in the same request is known by then."""
     for other in earlier:
+        if other.ended_by is not None:
+            continue  # what stands in its place is earlier in the request too
         draft = other.draft
         by_key = item.draft.key is not None and item.draft.key == draft.key
         if not by_key and max(len(item.draft.text), len(draft.text)) > LONGEST:
@@ -187,7 +189,7 @@ def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
             other.ended_by = item
             item.related.append(Related(id=other.id, relation="supersedes"))
             item.reasons.append("supersedes")
-        elif what is Relation.CONTRADICTION and other.ended_by is None:
+        elif what is Relation.CONTRADICTION:
             item.contradicts = True
             item.related.append(Related(id=other.id, relation="contradicts"))
             other.related.append(Related(id=item.id, relation="contradicts"))
