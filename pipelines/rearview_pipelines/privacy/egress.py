@@ -1,5 +1,6 @@
 """What leaves is scrubbed once more: a memory of before the policy, or of another store's, is masked on its way out."""
 
+import hashlib
 from collections import OrderedDict
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ class Egress:
     def __init__(self, scrubber: Scrubber | None, keys: Keys) -> None:
         self._scrubber = scrubber
         self._keys = keys
-        self._clean: OrderedDict[tuple[str, int, str], None] = OrderedDict()
+        self._clean: OrderedDict[tuple[str, int, bytes], None] = OrderedDict()
 
     def out(self, memory: _M, *, reveal: bool = False) -> _M:
         """A memory as it may leave; with `reveal`, encrypted values readable."""
@@ -28,7 +29,7 @@ class Egress:
         return self._revealed(memory) if reveal else memory
 
     def _scrubbed(self, memory: _M, scrubber: Scrubber) -> _M:
-        key = (memory.id, memory.version, memory.text)
+        key = (memory.id, memory.version, hashlib.sha256(memory.text.encode()).digest())
         if key in self._clean:
             self._clean.move_to_end(key)
             return memory

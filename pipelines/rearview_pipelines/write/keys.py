@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -91,7 +92,8 @@ def load_or_create(folder: Path) -> KeyRing:
     path = folder / "keys.json"
     if not path.exists():
         kid, master = new_master()
-        write_ring(path, KeyRing(secrets.token_bytes(KEY_BYTES), {kid: master}, kid))
+        created = {kid: datetime.now(UTC).isoformat(timespec="seconds")}
+        write_ring(path, KeyRing(secrets.token_bytes(KEY_BYTES), {kid: master}, kid, created=created))
     return read_ring(path)
 
 
