@@ -1,6 +1,7 @@
 """The MCP tools: their parameters, and what each does with the service."""
 
 import asyncio
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -267,5 +268,9 @@ def _named(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        fields = [FieldError(names.get(e.field, e.field), e.message, e.remedy) for e in error.errors]
+
+        def said(text: str) -> str:
+            return re.sub(r"[\w-]+", lambda word: names.get(word[0], word[0]), text)
+
+        fields = [FieldError(said(e.field), e.message, said(e.remedy)) for e in error.errors]
         raise InvalidInput("; ".join(f"{e.field}: {e.message}" for e in fields), fields) from error
