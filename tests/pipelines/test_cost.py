@@ -9,6 +9,7 @@ from rearview_pipelines.fields import MAX_TEXT_BYTES
 from rearview_pipelines.privacy.engine import Finder, PatternTooSlow
 from rearview_pipelines.privacy.policy import Policy
 from rearview_pipelines.privacy.secrets.find import find_secrets
+from rearview_pipelines.recall.actionable import gives_orders
 from rearview_pipelines.write.gate.judge import gate
 from rearview_pipelines.write.relate.words import Statement
 from rearview_pipelines.write.screening.judge import judge
@@ -38,7 +39,7 @@ async def test_a_hostile_text_is_judged_in_time(unit: str) -> None:
 
     def judged() -> list[object]:
         turns = [gate(text, role, recalled) for role, recalled in product(("user", "tool"), ((), ("we ran it",)))]
-        return [*turns, judge(text), find_secrets(text), Statement(text).words, found(text)]
+        return [*turns, judge(text), find_secrets(text), Statement(text).words, found(text), gives_orders(f"a{text}b")]
 
     async with asyncio.timeout(LIMIT_SECONDS):
-        assert len(await asyncio.to_thread(judged)) == 8
+        assert len(await asyncio.to_thread(judged)) == 9

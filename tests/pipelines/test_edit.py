@@ -133,3 +133,12 @@ async def test_forgetting_a_session_takes_its_quarantine_along(service: MemorySe
     assert await service.forget(admin, ForgetRequest(session="s9")) == [held.id]
     with pytest.raises(NotFound):
         await service.get(admin, str(held.id))
+
+
+async def test_what_an_admin_released_can_be_tagged(service: MemoryService, admin: Principal) -> None:
+    [held] = await write(service, admin, POISON)
+    await service.release(admin, str(held.id))
+    tagged = await service.patch(admin, str(held.id), {"tags": ["seen"]})
+    assert tagged.status is Status.STORED
+    refused = await service.patch(admin, str(held.id), {"tags": [POISON[:60]]})
+    assert refused.status is Status.REJECTED

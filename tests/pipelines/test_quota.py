@@ -75,3 +75,11 @@ async def test_forgetting_frees_a_place_and_writing_anew_takes_one(full: Full) -
     assert milk.status is Status.STORED
     [again] = await full.put("tea")
     assert again.status is Status.REJECTED
+
+
+async def test_a_chain_of_one_key_does_not_slip_past(full: Full) -> None:
+    await full.put("tea")
+    for number in range(3):
+        await full.put(f"The city {number} is Berlin", f"The town {number} was Paris", key=f"k{number}")
+    kept = sum(m.state is State.ACTIVE for m, _ in full.index.rows.values())
+    assert kept == 2

@@ -195,3 +195,14 @@ async def test_a_large_request_is_related_item_by_item(service: MemoryService, a
     texts = [f"Shelf {number} holds the records of county {number}." for number in range(200)]
     receipts = await write(service, admin, *texts)
     assert {r.status for r in receipts} == {Status.STORED}
+
+
+async def test_the_same_request_twice_is_one(
+    service: MemoryService, admin: Principal, index: MemoryIndexInMemory
+) -> None:
+    for _ in range(3):
+        await write(service, admin, "Ana lives in Berlin", "Ana lives in Paris", key="home")
+    assert len(index.rows) == 2
+    assert await recall(service, admin, "where does Ana live") == ["Ana lives in Paris"]
+    await write(service, admin, "Ana lives in Rome", "Ana lives in Berlin", key="home")
+    assert await recall(service, admin, "where does Ana live") == ["Ana lives in Berlin"]

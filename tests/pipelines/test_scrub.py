@@ -1,5 +1,7 @@
 """Scrubbing: every field, every action, nothing of a value left, and nothing made worse by doing it twice."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from rearview_pipelines.privacy.scrub import Found, Scrubber
 from rearview_pipelines.write.keys import KeyRing
 
 RING = KeyRing(b"i" * 32, {"k1": b"m" * 32, "k2": b"n" * 32}, "k1")
+SCRUBBER = Scrubber(Policy(), RING)
 MAIL = "joe@example.com"
 
 
@@ -112,3 +115,41 @@ def test_twice_is_once(pieces: list[str], action: str) -> None:
     again = Found()
     assert scrubber.text(once, "t", again) == once
     assert not again.redactions
+
+
+@pytest.mark.parametrize(
+    ("data", "hidden"),
+    [
+        ({"headers": {"Authorization": "Bearer Xk29vbnQ77pLqRtY"}}, "Xk29"),
+        ({"api_key": "Xk29vbnQ77pLq"}, "Xk29"),
+        ({"name": "password", "value": "correcthorse"}, "correcthorse"),
+        ({"password": 12345678}, "12345678"),
+        ({"phone": 13812345678, "card": 4111111111111111}, "1111"),
+    ],
+)
+def test_a_field_is_judged_by_its_name(data: dict[str, Any], hidden: str) -> None:
+    assert hidden not in str(SCRUBBER.json(data, "t", Found(), 9999))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {
+            "ts": 17145648001,
+            "amount": 13912345678,
+            "order": 4929000000006,
+            "pin": 8080,
+            "license": 12345,
+            "passes": 12345678,
+        },
+        {"session_id": "550e8400-e29b-41d4-a716-446655440000", "cookie": "accepted-v2", "next_token": "page0002"},
+        {"token": "2024-05-01T10:00:00", "credentials": "arn:aws:iam::123:role/x1", "max_tokens": 8192, "ratio": 0.25},
+    ],
+)
+def test_other_fields_come_back_as_they_were(data: dict[str, Any]) -> None:
+    assert SCRUBBER.json(data, "t", Found(), 9999) == data
+
+
+def test_names_that_become_one_stay_two() -> None:
+    done = SCRUBBER.json({"a@x.com": 1, "b@x.com": 2}, "t", Found(), 9999)
+    assert done == {"<EMAIL_ADDRESS>": 1, "<EMAIL_ADDRESS> 2": 2}

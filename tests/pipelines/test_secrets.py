@@ -27,6 +27,10 @@ JWT = "ey" + "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0
         ('the passphrase is "correct horse battery staple"', "password", "correct horse battery staple"),
         ("我的银行卡密码是 837465", "pin", "837465"),
         ("接口密钥：02c638e003700c9991f87d64234be3c249c8d642", "password", "02c638e003700c9991f87d64234be3c249c8d642"),
+        ("He set the admin password to Xk29vbnQ yesterday", "password", "Xk29vbnQ"),
+        ("the password for root was changed to Xk29vbnQ", "password", "Xk29vbnQ"),
+        ("password (prod): Xk29vbnQ", "password", "Xk29vbnQ"),
+        ("credentials: admin / Xk29vbnQ!", "password", "Xk29vbnQ!"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----", "private_key", "-----BEGIN"),
     ],
 )
@@ -48,6 +52,9 @@ def test_a_secret_is_found(text: str, kind: str, value: str) -> None:
         "密码长度至少8位，令牌有效期3600秒",
         "Example: Authorization: Basic dXNlcjpwYXNz",
         "the secret ingredient is paprika, pass 42 of 57 tests, pin numpy==1.26.4",
+        "Sign in with email/password+2FA; login: admin/dashboard?tab=1; 登录 iOS/Android+Web",
+        "The compass: north45deg; passport: 533380006",
+        "token: 2024-05-01T10:00:00, secret: projects/p1/secrets/db",
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ ops@example",
     ],
 )

@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -171,12 +172,20 @@ def _spliced(text: str, spans: Sequence[Span], stand_in: Callable[[Span, str], s
     return "".join(out) + text[at:]
 
 
+_NUMBERED = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z]))(?:phone|mobile|cell|tel|fax|card|ssn|iban|account|passport|qq|wechat|password|passwd|pwd|passcode)"
+    r"(?:$|[\W_\d]|number|no)|手机|电话|卡号|证号|身份证|密码|账号|护照",
+    re.IGNORECASE,
+)
+"""Names of fields whose numbers are looked at."""
+
+
 def _mapped(value: Any, change: Callable[[str | None, str], str], name: str | None = None) -> Any:
     """JSON with each string changed, by the name that it stands under; the names too."""
     if isinstance(value, str):
         return change(name, value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        said = str(value)  # a card's number is one without quotes too
+    if isinstance(value, int) and not isinstance(value, bool) and name is not None and _NUMBERED.search(name):
+        said = str(value)  # a card's number is one without quotes too; a size or a time is none
         done = change(name, said)
         return value if done == said else done
     if isinstance(value, Mapping):

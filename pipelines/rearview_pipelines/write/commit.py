@@ -100,16 +100,24 @@ async def recover(tools: Tools) -> None:
     A row counts only with a signature that holds. One that was superseded by what did not arrive stands again.
     """
     found: list[Event] = []
+    revived: list[Row] = []
     for event in await tools.ledger.undone():
         memory = (await tools.index.get(event.tenant, [event.id])).get(event.id)
         if memory is None or verified_digest(memory, tools.keys) != event.digest:
             continue
         if memory.state is State.SUPERSEDED and not await _has_successor(memory, tools):
-            found.append(await _revived(memory, tools))
+            row, event_ = await _revived(memory, tools)
+            revived.append(row)
+            found.append(event_)
         else:
             found.append(Event(Op.ADOPT, event.tenant, event.id, event.version, event.state, event.digest))
     if found:
         log.warning("%d stored memories were not in the ledger yet: adopted", len(found))
+        if revived:  # noted first, as every write is: this may be cut short too
+            await tools.ledger.intend(found)
+            await tools.index.upsert(revived)
+            for after, _ in revived:
+                tools.changes.note(after.tenant, after.id)
         await tools.ledger.append(found)
     else:
         await tools.ledger.settle()
@@ -121,7 +129,7 @@ async def _has_successor(memory: Memory, tools: Tools) -> bool:
     return successor is not None and verified_digest(successor, tools.keys) is not None
 
 
-async def _revived(memory: Memory, tools: Tools) -> Event:
+async def _revived(memory: Memory, tools: Tools) -> tuple[Row, Event]:
     parts = (await tools.index.parts(memory.tenant, [memory.id])).get(memory.id, ())
     standing = memory.model_copy(
         update={
@@ -133,9 +141,7 @@ async def _revived(memory: Memory, tools: Tools) -> Event:
         }
     )
     after, digest = signed(standing, tools.keys.ring)
-    await tools.index.upsert([(after, parts)])
-    tools.changes.note(after.tenant, after.id)
-    return event_of(Op.ADOPT, after, digest)
+    return (after, parts), event_of(Op.ADOPT, after, digest)
 
 
 _STATUS = {State.PENDING: Status.PENDING, State.QUARANTINED: Status.QUARANTINED}

@@ -1,5 +1,6 @@
 """What is there already: the id of each memory, and whether writing it again would change nothing."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -37,6 +38,7 @@ async def known(work: Work, tools: Tools) -> None:
         for item in looking:
             item.id = _identity(item, tools, 0)
         generation = 0
+        ended: dict[int, Memory] = {}
         while looking:
             found = await tools.index.get(tenant, sorted({item.id for item in looking}))
             for item in looking:
@@ -45,8 +47,40 @@ async def known(work: Work, tools: Tools) -> None:
             looking = [i for i in looking if i.previous is not None and i.previous.state is State.SUPERSEDED]
             generation += 1
             for item in looking:
+                assert item.previous is not None
+                ended[id(item)] = item.previous
                 item.id = _identity(item, tools, generation)
-    await _answer(work, items, tools)
+        _answer_repeated([item for item in items if item.tenant == tenant], ended, tools)
+    await _answer(work, [item for item in items if item.receipt is None], tools)
+
+
+def _answer_repeated(items: Sequence[Item], ended: Mapping[int, Memory], tools: Tools) -> None:
+    """Several values of one key in one request, sent again: the last stands, the others are history already."""
+    of_key: defaultdict[tuple[object, ...], list[Item]] = defaultdict(list)
+    for item in items:
+        if item.draft.key is not None:
+            of_key[_key_scope(item)].append(item)
+    now = tools.clock.now()
+    for chain in of_key.values():
+        last = chain[-1].previous
+        told = {item.draft.text for item in chain}
+        if len(told) < 2 or last is None or not _answers(last, chain[-1], now) or not is_sound(last, tools):
+            continue
+        held = [item.previous if item.previous is last else ended.get(id(item)) for item in chain]
+        if all(memory is not None for memory in held):
+            for item, memory in zip(chain, held, strict=True):
+                assert memory is not None
+                item.receipt = Receipt(
+                    id=memory.id,
+                    status=Status.DUPLICATE,
+                    reasons=("duplicate",),
+                    version=memory.version,
+                    redactions=item.redactions,
+                )
+
+
+def _key_scope(item: Item) -> tuple[object, ...]:
+    return (item.tenant, item.agent, item.user, item.draft.namespace, item.draft.visibility, item.draft.key)
 
 
 async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
@@ -55,7 +89,7 @@ async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
     first: dict[tuple[str, str], Item] = {}
     last_of_key: dict[tuple[object, ...], Item] = {}
     for item in items:
-        scope = (item.tenant, item.agent, item.user, item.draft.namespace, item.draft.visibility, item.draft.key)
+        scope = _key_scope(item)
         before = last_of_key.get(scope) if item.draft.key is not None else None
         if before is not None and before.id != item.id and ((item.tenant, item.id) in first or item.previous):
             await _renew(item, first, tools)

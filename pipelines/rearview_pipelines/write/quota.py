@@ -13,13 +13,19 @@ async def within_quota(work: Work, tools: Tools) -> None:
     """Reject what would be one memory too many; what replaces another takes its place."""
     if tools.quota is None:
         return
+    # From the beginning after each: what was ended by a rejected one stands then, and takes a place.
+    while (item := _one_too_many(work, tools, tools.quota)) is not None:
+        _reject(work, item)
+
+
+def _one_too_many(work: Work, tools: Tools, quota: int) -> Item | None:
     added: Counter[str] = Counter()
     for item in work.open:
         more = _is_new(item) - sum(memory.state in KEPT for memory in item.supersedes)
-        if more > 0 and tools.ledger.head.count(item.tenant) + added[item.tenant] + more > tools.quota:
-            _reject(work, item)
-        else:
-            added[item.tenant] += more
+        if more > 0 and tools.ledger.head.count(item.tenant) + added[item.tenant] + more > quota:
+            return item
+        added[item.tenant] += more
+    return None
 
 
 def _is_new(item: Item) -> bool:

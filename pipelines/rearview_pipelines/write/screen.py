@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rearview_pipelines.memory import Draft, SourceKind
+from rearview_pipelines.write.embed import draft_of
 from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.scopes import scope_of_item
 from rearview_pipelines.write.screening.judge import Verdict, judge
@@ -19,7 +20,11 @@ OUTLIER_DISCOUNT = 0.75
 async def screen(work: Work, tools: Tools) -> None:
     """Judge the words of each item; `suspected` says why one is to be quarantined."""
     for item in work.open:
-        verdict = max((judge(text) for text in _strings(item.draft)), key=lambda v: v.score)
+        # What stood in the record that an edit changes in place was judged, or released by an admin.
+        known = frozenset(_all(draft_of(item.previous))) if item.edits and item.previous is not None else frozenset()
+        verdict = max(
+            (judge(text) for text in _strings(item.draft, known)), key=lambda v: v.score, default=Verdict(0.0)
+        )
         threshold = tools.poison_threshold
         if item.draft.source.kind in LOW_TRUST:
             threshold *= OUTLIER_DISCOUNT if await _is_outlier(item, tools) else 1.0
@@ -31,15 +36,25 @@ def _codes(verdict: Verdict) -> tuple[str, ...]:
     return tuple(f"poison:{kind}" for kind in verdict.kinds[:MAX_REASONS])
 
 
-def _strings(draft: Draft) -> Iterator[str]:
-    """The text, and what else is given back to an agent and is long enough to say something."""
+def _strings(draft: Draft, known: frozenset[str]) -> Iterator[str]:
+    """The text, and what else is given back to an agent and is long enough to say something; nothing `known`."""
+    text, *rest = _all(draft)
+    if text not in known:
+        yield text
+    beside = [
+        piece for piece in dict.fromkeys(rest) if len(piece) >= _SHORTEST and piece != text and piece not in known
+    ]
+    if beside:
+        yield "\n".join(beside)
+
+
+def _all(draft: Draft) -> Iterator[str]:
     yield draft.text
     names = (draft.key, draft.namespace, draft.task, draft.task_type, draft.ref, draft.session, draft.user)
     source = (draft.source.speaker, draft.source.tool)
-    beside = [*draft.tags, *names, *source, *_walk(draft.metadata), *_walk(draft.data)]
-    rest = [text for text in dict.fromkeys(beside) if text and len(text) >= _SHORTEST and text != draft.text]
-    if rest:
-        yield "\n".join(rest)
+    yield from (text for text in (*draft.tags, *names, *source) if text)
+    yield from _walk(draft.metadata)
+    yield from _walk(draft.data)
 
 
 def _walk(value: Any) -> Iterator[str]:

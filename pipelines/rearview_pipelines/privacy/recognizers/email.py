@@ -10,7 +10,7 @@ _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 PATTERNS = (
     rf"{_LOCAL} ?@ ?{_DOMAIN}",
     # Internationalised names of Chinese registries.
-    rf"(?:{_LOCAL}|[\u4e00-\u9fff]{{1,10}})@[\u4e00-\u9fffa-z0-9-]{{1,30}}\.(?:公司|中国|中國|网络|網絡|网址|在线|集团|商标|手机)",
+    rf"(?:{_LOCAL}|[\u4e00-\u9fff]{{1,10}}(?=@.{{1,40}}邮))@[\u4e00-\u9fffa-z0-9-]{{1,30}}\.(?:公司|中国|中國|网络|網絡|网址|在线|集团|商标|手机)",
     # Spelled out: either sign in brackets, or both in words.
     rf"(?<![a-z0-9.+@_-])[a-z0-9][a-z0-9._%+-]{{0,63}} ?(?:\[ ?at ?\]|\( ?at ?\)|\{{ ?at ?\}}|<at>|#at#|\[ ?@ ?\]|艾特) ?"
     rf"{_LABEL}(?: ?(?:\[ ?dot ?\]|\( ?dot ?\)|\{{ ?dot ?\}}|<dot>|#dot#| dot |\.|点) ?{_LABEL}){{1,6}}",

@@ -7,12 +7,13 @@ from rearview_pipelines.privacy.secrets.placeholders import (
     is_code,
     is_placeholder,
     looks_chosen,
+    looks_made_up,
     looks_random,
     looks_strong,
 )
 from rearview_pipelines.privacy.spans import Span
 
-_PASSWORD = r"(?:pass(?:word|wd|phrase|code)?(?!port|eng|age|ion|iv|ed|ing|er)|pwd|passwort|contrase[nñ]a|mot de passe)"
+_PASSWORD = r"(?:pass(?:word|wd|phrase|code)|(?<![A-Za-z])pass(?![a-z])|pwd|passwort|contrase[nñ]a|mot de passe)"
 _TOKEN = (
     r"(?:api[ _-]?(?:key|token|secret)|access[ _-]?(?:key|token)(?:[ _-]?secret)?|auth[ _-]?token|secret(?:[ _-]?(?:access)?[ _-]?key)?"
     r"|client[ _-]?secret|private[ _-]?(?:key|token)|signing[ _-]?(?:key|secret)|encryption[ _-]?key|refresh[ _-]?token"
@@ -100,9 +101,13 @@ def find(text: str) -> Iterator[Span]:
 
 
 _FIELD = re.compile(
-    r"(?:^|[\W_]|(?<=[a-z]))(?:password|passwd|passphrase|pwd|secret|token|api[\W_]?key|access[\W_]?key|private[\W_]?key|signing[\W_]?key"
-    r"|authorization|credentials?|cookie|session[\W_]?id)$",
+    r"(?:^|[\W_]|(?<=[a-z]))(?:secret|(?<!next[\W_])(?<!page[\W_])token|api[\W_]?key|access[\W_]?key|private[\W_]?key|signing[\W_]?key"
+    r"|authorization|credentials?)$",
     re.IGNORECASE,
+)
+_PASSWORD_FIELD = re.compile(r"(?:^|[\W_]|(?<=[a-z]))(?:password|passwd|passphrase|pwd)$|^密码$|^口令$", re.IGNORECASE)
+_STATES = frozenset(
+    "required optional encrypted unchanged disabled enabled forgotten rotated expired managed external protected".split()
 )
 _SCHEME = re.compile(r"^(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
 _SHORTEST_FIELD = 8
@@ -111,10 +116,11 @@ _SHORTEST_FIELD = 8
 def is_field_secret(name: str, value: str) -> bool:
     """Whether a field's name says that its value is a secret: there is no prose around it that could mean another."""
     bare = _SCHEME.sub("", value.strip())
-    if not _FIELD.search(name) or len(bare) < _SHORTEST_FIELD or any(c.isspace() for c in bare):
+    if len(bare) < _SHORTEST_FIELD or any(c.isspace() for c in bare) or is_placeholder(bare) or is_code(bare):
         return False
-    says = any(c.isalpha() for c in bare) and any(c.isdigit() for c in bare)
-    return says and not is_placeholder(bare) and not is_code(bare)
+    if _PASSWORD_FIELD.search(name):
+        return bare.lower() not in _STATES
+    return _FIELD.search(name) is not None and looks_made_up(bare)
 
 
 def _is_said(_: str) -> bool:

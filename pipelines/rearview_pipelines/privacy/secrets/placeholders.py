@@ -64,14 +64,32 @@ def looks_chosen(value: str, shortest: int = 6) -> bool:
 def looks_strong(value: str) -> bool:
     """Whether a value can hardly be anything but a password: a path or a name has no such mix of signs."""
     mixed = any(c.islower() for c in value) and any(c.isupper() for c in value) and any(c.isdigit() for c in value)
-    signed = re.search(r"[!@#$%^&*?+=~]", value) is not None and any(c.isalnum() for c in value)
-    return (signed or (mixed and len(value) >= 8 and "/" not in value)) and looks_chosen(value)
+    signed = re.search(r"[!@#$^&*]", value) is not None and len(value) >= 7
+    said = any(c.isalpha() for c in value) and any(c.isdigit() for c in value)
+    plain = re.search(r"[/?=+%-]", value) is None
+    return said and plain and (signed or (mixed and len(value) >= 8)) and looks_chosen(value)
+
+
+def looks_made_up(value: str) -> bool:
+    """Whether letters and digits change so often that nobody named a thing so: no date, path, UUID or version."""
+    changes = len(re.findall(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])", value))
+    return changes >= 3 and not _is_reference(value)
+
+
+def _is_reference(value: str) -> bool:
+    """A UUID, a cloud's resource name, a time, a path of plain names: what points to a secret, or to something else."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+_REFERENCE = re.compile(
+    r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|arn:aws[\w:/.-]*|\d{4}-\d\d-\d\d(?:T.*)?|[a-z][a-z0-9_.-]{0,30}(?:/[a-z][a-z0-9_.-]{0,30}){2,}"
+)
 
 
 def looks_random(value: str, shortest: int = 16) -> bool:
     """Whether a value is too irregular to be words: long, with digits among its letters."""
     bare = value.strip("\"'`")
-    if len(bare) < shortest or is_placeholder(bare) or is_code(bare):
+    if len(bare) < shortest or is_placeholder(bare) or is_code(bare) or _is_reference(bare):
         return False
     kinds = sum((any(c.islower() for c in bare), any(c.isupper() for c in bare), any(c.isdigit() for c in bare)))
     return kinds >= 2 and len(set(bare)) >= 8 and any(c.isdigit() for c in bare)

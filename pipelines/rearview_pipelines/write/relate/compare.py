@@ -32,8 +32,11 @@ _EVENT = re.compile(
 _NEARLY = 0.8
 """Share of content words that two sayings of one thing have in common, at least."""
 
-_IDENTIFIER = 5
-"""Digits from which on a number names a thing rather than counts something."""
+_NUMBERED = frozenset(
+    "order invoic ticket case issu pr bug task job batch build commit patch part shipment flight gate room page chapter"
+    " revis ref refer id receipt contract".split()
+)
+"""Behind these (stems) a number names a thing: another number, another thing."""
 
 
 def is_same(a: Statement, b: Statement) -> bool:
@@ -66,9 +69,9 @@ def _is_light(words: frozenset[str]) -> bool:
 
 
 def _names(of: Statement, other: Statement) -> tuple[str, ...]:
-    """Words that are a name in either, in the order that they stand in."""
+    """Words that are a name in either, and numbers, in the order that they stand in: line 1 item 0, line 0 item 1."""
     either = set(of.names) | set(other.names)
-    return tuple(w for w in of.words if w in either)
+    return tuple(w for w in of.words if w in either or w[0].isdigit())
 
 
 def contradicts(a: Statement, b: Statement) -> bool:
@@ -94,7 +97,7 @@ def contradicts(a: Statement, b: Statement) -> bool:
     typed = {_kind(w) for w in gone} & {_kind(w) for w in come}
     if kinds & {"number", "weekday", "month"} and not typed:
         return False
-    if any(_is_identifier(w) for w in (*gone, *come)):
+    if at and a.words[at - 1] in _NUMBERED and all(w.isdigit() and len(w) > 1 for w in (*gone, *come)):
         return False  # order 48213 and order 48214 are two orders
     if not a.states or (not typed & {"number", "weekday", "month"} and not a.subject):
         return False  # a title, a list of words: nothing is said of anything
@@ -126,11 +129,6 @@ def _kind(word: str) -> str:
     if word in WEEKDAYS:
         return "weekday"
     return "month" if word in _MONTHS else "word"
-
-
-def _is_identifier(word: str) -> bool:
-    """A long number, with or without letters: it names a thing, and two of them name two things."""
-    return sum(c.isdigit() for c in word) >= _IDENTIFIER
 
 
 def _least_subject(a: Statement) -> int:

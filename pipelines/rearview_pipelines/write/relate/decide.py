@@ -27,8 +27,10 @@ def relation(new: str, old: str, new_key: str | None = None, old_key: str | None
         return Relation.NONE
     if far and not (common and has_cue(a)):
         return Relation.NONE  # most pairs: too little in common to say anything of one another
-    if not a.asserts or not b.asserts:
+    if a.asserts != b.asserts:
         return Relation.NONE  # what may be, or is asked, ends nothing and contradicts nothing
+    if not a.asserts:  # `should reply in French` against `should reply in English`
+        return Relation.CONTRADICTION if contradicts(b, a) else Relation.NONE
     if ends(a, b):
         return Relation.SUPERSEDES
     return Relation.CONTRADICTION if contradicts(b, a) else Relation.NONE

@@ -257,7 +257,7 @@ SIGNALS = (
         r"\b(?:please )?(?:corrupt|manipulat\w+|sabotag\w+|falsif\w+|tamper|neglect|elevate (?:your |the )?privileges?|escalate (?:your |the )?privileges?|exploit|compromise|hijack|impersonat\w+|deface|embezzl\w+|launder|eavesdrop|infiltrate|degrade|inject|intercept|spoof|blackmail|destroy|cripple)\b.{0,80}\b(?:control|systems?|data|records?|feeds?|logs?|server|financial|patients?|statements?|root|vehicle|account|credentials?|backups?|traffic|database|network|sensors?|devices?|access|grades?|evidence|results?|care|files?|metrics|gps|user|customers?|employees?)\b",
         r"\b(?:alter|modify|change|redirect|allocate|create alternative|provide)\b.{0,60}\b(?:financial statements?|backup data|patient records?|gps|medication|route|critical information|crypto|audit (?:logs?|trail)|grades?|medical records?|prescriptions?)\b.{0,80}\b(?:to|as part|ensuring|with|by|embed|impact|remove|off|without)\b",
         r"\b(?:call|run|execute|invoke) (?:the )?(?:tool |function |command )?(?:delete|send|export|transfer|drop|remove|grant|disable|share|wipe|create_admin|add_user|reset)_\w+",
-        r"(?:请|立即|马上|先)?(?:转账|汇款|打款)[^。]{0,12}(?:到|给|至)[^。]{0,30}|(?:在|解决|回答|处理)[^。]{0,8}(?:用户|任务|问题)[^。]{0,6}之?前[，,]?[^。]{0,6}先[^。]{0,12}(?:发送|转账|删除|执行|调用|上传|修改|导出|访问)",
+        r"(?:请|立即|马上|先)?(?:转账|汇款|打款)[^。]{0,12}(?:到(?!账|位|期)|给|至(?!少|多|今))[^。]{0,30}|(?:在|解决|回答|处理)[^。]{0,8}(?:用户|任务|问题)[^。]{0,6}之?前[，,]?[^。]{0,6}先[^。]{0,12}(?:发送|转账|删除|执行|调用|上传|修改|导出|访问)",
     ),
     _signal(
         "encoded_order",
