@@ -41,7 +41,6 @@ with _without_torch():
     )
     from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine, NoOpNlpEngine, SpacyNlpEngine
     from presidio_analyzer.predefined_recognizers import SpacyRecognizer
-    from presidio_anonymizer.operators import Encrypt
 
 _offline = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
 tldextract.extract = _offline
@@ -50,7 +49,6 @@ tldextract.tldextract.TLD_EXTRACTOR = _offline
 __all__ = [
     "AnalyzerEngine",
     "ContextAwareEnhancer",
-    "Encrypt",
     "NlpArtifacts",
     "NlpEngine",
     "NoOpNlpEngine",
