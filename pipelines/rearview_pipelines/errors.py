@@ -94,6 +94,12 @@ class BrokenLedger(RearviewError):
     title = "The ledger does not hold"
 
 
+class PatternTooSlow(RearviewError):
+    """A privacy pattern of the user's own took too long for a text, which therefore cannot be vouched for."""
+
+    title = "Privacy pattern too slow"
+
+
 class RateLimited(RearviewError):
     """Too many requests of one principal. `seconds`: when the next one may come."""
 

@@ -52,8 +52,11 @@ class Guards:
     transcripts: Transcripts
 
 
-def guards(data: Path, arguments: TrustArguments) -> Guards:
-    """Raises SetupError for keys or a policy that cannot be used, naming the setting."""
+def guards(data: Path, arguments: TrustArguments, *, lazily: bool = False) -> Guards:
+    """Raises SetupError for keys or a policy that cannot be used, naming the setting.
+
+    `lazily`: what finds personal data is loaded when it is first needed, unless it needs a model that may be missing.
+    """
     keys = KeyStore(data)
     objects = FolderStore(data / OBJECTS)
     policy = read_policy(
@@ -63,7 +66,10 @@ def guards(data: Path, arguments: TrustArguments) -> Guards:
         patterns=arguments.privacy_patterns,
         secrets=arguments.secrets,
     )
-    return Guards(keys, objects, Scrubber(policy, keys), Witness(data / "witness.json"), Transcripts(objects, keys))
+    scrubber = Scrubber(policy, keys)
+    if not lazily or policy.needs_names:
+        scrubber.warm()
+    return Guards(keys, objects, scrubber, Witness(data / "witness.json"), Transcripts(objects, keys))
 
 
 async def opened_writer(

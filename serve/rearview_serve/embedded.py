@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -25,7 +26,7 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
-        parts = guards(settings.data, settings)
+        parts = guards(settings.data, settings, lazily=True)
         embedder = OnnxEmbedder(cached("embedder", settings.embed_model, settings.models), settings.model_threads)
         reranker = None
         if settings.rerank_model:
@@ -50,6 +51,8 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
             settings.floor,
             trust(parts, ledger),
         )
+        # While the caller says hello: the first write or recall needs it, listing the tools does not.
+        threading.Thread(target=parts.scrubber.warm, name="warm", daemon=True).start()
         try:
             yield service
         finally:

@@ -5,8 +5,9 @@ from itertools import product
 
 import pytest
 
+from rearview_pipelines.errors import PatternTooSlow
 from rearview_pipelines.fields import MAX_TEXT_BYTES
-from rearview_pipelines.privacy.engine import Finder, PatternTooSlow
+from rearview_pipelines.privacy.engine import Finder
 from rearview_pipelines.privacy.policy import Policy
 from rearview_pipelines.privacy.secrets.find import find_secrets
 from rearview_pipelines.recall.actionable import gives_orders

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rearview_pipelines.errors import PatternTooSlow
 from rearview_pipelines.fields import MAX_TEXT_BYTES
 from rearview_pipelines.memory import Draft
 from rearview_pipelines.privacy.actions import revealed
-from rearview_pipelines.privacy.engine import PatternTooSlow
 from rearview_pipelines.privacy.policy import Policy, read_policy
 from rearview_pipelines.privacy.scrub import Found, Scrubber
 from rearview_pipelines.write.keys import KeyRing

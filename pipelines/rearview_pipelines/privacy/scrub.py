@@ -5,10 +5,11 @@
 
 import json
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rearview_pipelines.fields import (
     MAX_DATA_BYTES,
@@ -21,12 +22,14 @@ from rearview_pipelines.fields import (
 )
 from rearview_pipelines.memory import Draft, Memory
 from rearview_pipelines.privacy.actions import STAND_INS, is_ours, masked, replaced
-from rearview_pipelines.privacy.engine import Finder
 from rearview_pipelines.privacy.policy import Action, OnSecret, Policy
 from rearview_pipelines.privacy.secrets.find import find_secrets
 from rearview_pipelines.privacy.secrets.named import is_field_secret
 from rearview_pipelines.privacy.spans import Span
 from rearview_pipelines.write.keys import Keys
+
+if TYPE_CHECKING:
+    from rearview_pipelines.privacy.engine import Finder
 
 _NAMES = {"key": MAX_KEY, "namespace": MAX_NAMESPACE, "task": MAX_NAME, "task_type": MAX_NAME, "ref": MAX_NAME}
 """Short fields and the characters that they may have."""
@@ -51,7 +54,23 @@ class Scrubber:
     def __init__(self, policy: Policy, keys: Keys) -> None:
         self.policy = policy
         self._keys = keys
-        self._finder = Finder(policy)
+        self._one_at_a_time = threading.Lock()
+        self._loaded: Finder | None = None
+
+    @property
+    def _finder(self) -> "Finder":
+        """Loaded by `warm`, or by the first text: Presidio takes two seconds, and who lists tools needs none of it."""
+        if self._loaded is None:
+            with self._one_at_a_time:
+                if self._loaded is None:
+                    from rearview_pipelines.privacy.engine import Finder
+
+                    self._loaded = Finder(self.policy)
+        return self._loaded
+
+    def warm(self) -> None:
+        """Load what finds personal data. Raises SetupError if what the policy needs is not installed."""
+        self._finder.find("a1@b.co")
 
     def text(self, value: str, tenant: str, found: Found, limit: int = MAX_TEXT_BYTES) -> str:
         """A text without what the policy names. `limit`: bytes; where what stands in for the values would

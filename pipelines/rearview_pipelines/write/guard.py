@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections import Counter
 
-from rearview_pipelines.privacy.engine import PatternTooSlow
+from rearview_pipelines.errors import PatternTooSlow
 from rearview_pipelines.write.item import Item, Tools, Work
 
 _STAND_IN = re.compile(r"<[A-Z][A-Z0-9_]{1,39}>")

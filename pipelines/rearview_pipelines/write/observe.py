@@ -5,11 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rearview_pipelines.errors import InvalidInput
+from rearview_pipelines.errors import InvalidInput, PatternTooSlow
 from rearview_pipelines.fields import MAX_DATA_BYTES, MAX_NAME
 from rearview_pipelines.memory import Draft, Layer, Source, SourceKind
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.privacy.engine import PatternTooSlow
 from rearview_pipelines.privacy.scrub import Found
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.requests import ObserveRequest, Turn
