@@ -142,3 +142,13 @@ async def test_what_an_admin_released_can_be_tagged(service: MemoryService, admi
     assert tagged.status is Status.STORED
     refused = await service.patch(admin, str(held.id), {"tags": [POISON[:60]]})
     assert refused.status is Status.REJECTED
+
+
+async def test_a_text_that_was_forgotten_may_be_edited_back(service: MemoryService, admin: Principal) -> None:
+    [gone] = await write(service, admin, "Tea at four.")
+    await service.forget(admin, ForgetRequest(ids=(str(gone.id),)))
+    [kept] = await write(service, admin, "Tea at five.")
+    back = await service.patch(admin, str(kept.id), {"text": "Tea at four."})
+    assert back.status is Status.STORED
+    assert await recall(service, admin, "when is tea") == ["Tea at four."]
+    assert (await service.verify(admin))["findings"] == []

@@ -21,7 +21,8 @@ async def screen(work: Work, tools: Tools) -> None:
     """Judge the words of each item; `suspected` says why one is to be quarantined."""
     for item in work.open:
         # What stood in the record that an edit changes in place was judged, or released by an admin.
-        known = frozenset(_all(draft_of(item.previous))) if item.edits and item.previous is not None else frozenset()
+        in_place = item.previous if item.edits and not item.supersedes else None
+        known = frozenset(_all(draft_of(in_place))) if in_place is not None else frozenset()
         verdict = max(
             (judge(text) for text in _strings(item.draft, known)), key=lambda v: v.score, default=Verdict(0.0)
         )
