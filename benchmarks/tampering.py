@@ -58,9 +58,9 @@ class Store:
         objects, witness = FolderStore(folder / "objects"), Witness(folder / "keys" / "witness.json")
         ledger = Ledger(objects, keys, witness, clock.now)
         writer = Writer(Tools(index, embedder, keys, clock, ledger))
-        reader = LedgerReader(objects, keys)
+        reader = LedgerReader(objects, keys, witness)
         recaller = RecallPipeline(index, embedder, None, keys, clock, reader)
-        self.service = MemoryService(writer, recaller, index, embedder, None, 0.0, Trust(keys, reader, witness), clock)
+        self.service = MemoryService(writer, recaller, index, embedder, None, 0.0, Trust(keys, reader), clock)
 
     async def write(self, who: Principal, memories: list[dict[str, Any]]) -> list[str]:
         request = parse(WriteRequest, {"memories": memories})

@@ -64,7 +64,7 @@ class IndexAdapter(MemoryAdapter):
         writer = Writer(Tools(self._index, embedder, keys, self._clock, ledger))
         reader = LedgerReader(objects, keys, witness)
         recaller = RecallPipeline(self._index, embedder, None, keys, self._clock, reader)
-        trust = Trust(keys, reader, witness)
+        trust = Trust(keys, reader)
         self.service = MemoryService(writer, recaller, self._index, embedder, None, 0.0, trust, self._clock)
 
     def teardown(self) -> None:

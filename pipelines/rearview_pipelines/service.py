@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from rearview_pipelines.errors import Conflict, InvalidInput, NotFound, RearviewError
 from rearview_pipelines.fields import MAX_METADATA_BYTES
 from rearview_pipelines.ledger.audit import verify
-from rearview_pipelines.ledger.ledger import LedgerReader, Witness
+from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, SourceKind, State
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Reranker, Where
 from rearview_pipelines.principal import Principal, Role
@@ -78,12 +78,11 @@ class WritePort(Protocol):
 class Trust:
     """What makes a store one that can be trusted: how it scrubs, what its ledger says, its keys and transcripts.
 
-    `reader` follows the log in this process; `witness` is the note beside the keys.
+    `reader` follows the log in this process.
     """
 
     keys: KeyStore | Keys
     reader: LedgerReader | None = None
-    witness: Witness | None = None
     scrubber: Scrubber | None = None
     transcripts: Transcripts | None = None
 
@@ -354,7 +353,7 @@ class MemoryService:
         principal.require_admin()
         trust = self._trusted()
         assert trust.reader is not None
-        report = await verify(principal.tenant, self._index, trust.reader, trust.keys, trust.witness)
+        report = await verify(principal.tenant, self._index, trust.reader, trust.keys)
         findings = [{"id": id_, "kind": kind.value} for id_, kind in sorted(report.findings.items())]
         return {"ok": not findings, "checked": report.checked, "findings": findings}
 

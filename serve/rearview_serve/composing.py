@@ -1,8 +1,6 @@
 """The parts of a trusted write path, put together the same way in every process: from a data folder and arguments."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -76,7 +74,7 @@ async def opened_writer(
     parts: Guards, index: MemoryIndex, embedder: Embedder, clock: Clock, arguments: TrustArguments
 ) -> tuple[Writer, Ledger]:
     """The one writer, with its ledger read and what was handed out lately remembered."""
-    ledger = Ledger(parts.objects, parts.keys, parts.witness, _now(clock))
+    ledger = Ledger(parts.objects, parts.keys, parts.witness, clock.now)
     handouts = Handouts(parts.objects)
     await handouts.load(clock.now())
     tools = Tools(
@@ -96,8 +94,4 @@ async def opened_writer(
 def trust(parts: Guards, reader: LedgerReader | None = None) -> Trust:
     """For a service; `reader`: the writer's own ledger where it is in this process, else one that follows it."""
     follows = reader or LedgerReader(parts.objects, parts.keys, parts.witness)
-    return Trust(parts.keys, follows, parts.witness, parts.scrubber, parts.transcripts)
-
-
-def _now(clock: Clock) -> Callable[[], datetime]:
-    return clock.now
+    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts)

@@ -35,7 +35,7 @@ def service(
     scrubber, transcripts = Scrubber(Policy(), ring), Transcripts(objects, ring)
     writer = Writer(Tools(index, embedder, ring, clock, ledger, scrubber), transcripts)
     recaller = RecallPipeline(index, embedder, None, ring, clock, ledger)
-    trust = Trust(ring, ledger, None, scrubber, transcripts)
+    trust = Trust(ring, ledger, scrubber, transcripts)
     return MemoryService(writer, recaller, index, embedder, None, 0.0, trust, clock)
 
 

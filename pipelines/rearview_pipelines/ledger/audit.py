@@ -7,7 +7,7 @@ from typing import Any
 
 from rearview_pipelines.ledger.events import GENESIS, BrokenChain
 from rearview_pipelines.ledger.head import Finding, Head
-from rearview_pipelines.ledger.ledger import LedgerReader, Witness
+from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Inspected, MemoryIndex
 from rearview_pipelines.stores.rows import columns_of, is_nowhere
@@ -31,17 +31,11 @@ class Report:
     checked: int = 0
     findings: dict[str, Finding] = field(default_factory=dict)
 
-    def add(self, id_: str, finding: Finding) -> None:
-        self.findings.setdefault(id_, finding)
 
-
-async def verify(
-    tenant: str, index: MemoryIndex, reader: LedgerReader, keys: Keys, witness: Witness | None = None
-) -> Report:
+async def verify(tenant: str, index: MemoryIndex, reader: LedgerReader, keys: Keys) -> Report:
     """Check a tenant's memories and the whole chain. Raises Unavailable."""
     report = Report()
-    await _chain(report, reader, witness)
-    await reader.follow()
+    await _chain(report, reader)
     rows = await index.inspect(tenant)
     report.checked = len(rows)
     found = await _findings(tenant, rows, reader, keys)
@@ -49,24 +43,22 @@ async def verify(
         if not found:
             break
         await asyncio.sleep(AGAIN_SECONDS)
-        await reader.follow()
         found = await _findings(tenant, await index.inspect(tenant, list(found)), reader, keys, list(found))
-    for id_, finding in found.items():
-        report.add(id_, finding)
+    report.findings |= found
     return report
 
 
-async def _chain(report: Report, reader: LedgerReader, witness: Witness | None) -> None:
-    written = witness.read() if witness else (0, "")  # before the chain is: a batch is written first
+async def _chain(report: Report, reader: LedgerReader) -> None:
+    written = reader.witness.read() if reader.witness else (0, "")  # before the chain is: a batch is written first
     last, tails = 0, {0: GENESIS}
     try:
         async for batch in reader.walk():
             last = batch.seq
             tails[last] = batch.hash
         if written[0] > last or (written[0] and tails[written[0]] != written[1]):
-            report.add(f"batch {written[0]}", Finding.CHAIN)
+            report.findings[f"batch {written[0]}"] = Finding.CHAIN
     except BrokenChain as error:
-        report.add(str(error).partition(" is ")[0].partition(" does ")[0].partition(" cannot ")[0], Finding.CHAIN)
+        report.findings[error.batch] = Finding.CHAIN
 
 
 async def _findings(

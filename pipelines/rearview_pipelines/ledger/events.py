@@ -62,7 +62,11 @@ class Batch:
 
 
 class BrokenChain(ValueError):
-    """A batch that is not what its writer wrote, or not where it wrote it."""
+    """A batch that is not what its writer wrote, or not where it wrote it. `batch`: which, in words."""
+
+    def __init__(self, seq: int, what: str) -> None:
+        self.batch = f"batch {seq}"
+        super().__init__(f"{self.batch} {what}")
 
 
 def event_of(op: Op, memory: Memory, digest_: str | None = None) -> Event:
@@ -121,15 +125,15 @@ def decode(raw: bytes, writer: str, seq: int, previous: str, keys: Keys) -> Batc
         # A revoked key still vouches for history here: each later batch, signed by another, hashes over it.
         master = keys.knowing(kid).masters.get(kid)
         if master is None or not hmac.compare_digest(mac, _mac(master, rfc8785.dumps(body))):
-            raise BrokenChain(f"batch {seq} is not as it was signed")
+            raise BrokenChain(seq, "is not as it was signed")
         if (body["writer"], body["seq"], body["previous"]) != (writer, seq, previous):
-            raise BrokenChain(f"batch {seq} does not follow the one before it")
+            raise BrokenChain(seq, "does not follow the one before it")
         events = _events(body["events"])
         return Batch(writer, seq, previous, body["at"], events, kid, hashlib.sha256(raw).hexdigest())
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, BrokenChain):
             raise
-        raise BrokenChain(f"batch {seq} cannot be read") from error
+        raise BrokenChain(seq, "cannot be read") from error
 
 
 def _mac(master: bytes, body: bytes, purpose: str = _PURPOSE) -> str:

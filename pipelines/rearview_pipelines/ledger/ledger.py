@@ -96,8 +96,11 @@ class LedgerReader:
             if not self._compared:
                 raise
             log.warning("the ledger was not followed: %s", type(error).__name__)
+        self._require_whole("read")
+
+    def _require_whole(self, done: str) -> None:
         if self.broken is not None:
-            raise BrokenLedger(f"the ledger was changed: {self.broken}; nothing is read until it is restored")
+            raise BrokenLedger(f"the ledger was changed: {self.broken}; nothing is {done} until it is restored")
 
     async def events_of(self, tenant: str, id_: str) -> list[dict[str, object]]:
         """What the log says of one memory, oldest first."""
@@ -119,7 +122,7 @@ class LedgerReader:
             yield batch
             seq, previous = seq + 1, batch.hash
         if any(name >= _key(seq) for name in names):
-            raise BrokenChain(f"batch {seq} is missing, others follow it")
+            raise BrokenChain(seq, "is missing, others follow it")
 
 
 @dataclass(frozen=True)
@@ -154,8 +157,7 @@ class Ledger(LedgerReader):
     async def open(self) -> None:
         """Read the chain and hold it against the witness. Raises Unavailable, or BrokenLedger."""
         await self.follow()
-        if self.broken is not None:
-            raise BrokenLedger(f"the ledger was changed: {self.broken}; nothing is written until it is restored")
+        self._require_whole("written")
         self._checked = True
 
     async def intend(self, events: Sequence[Event]) -> None:

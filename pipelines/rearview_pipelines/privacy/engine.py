@@ -52,7 +52,7 @@ class Finder:
         self._always = bool(policy.patterns) or bool(
             self._entities & {"PERSON", "ADDRESS", "DATE_OF_BIRTH", "LOCATION"}
         )
-        if self._entities & set(NAMED):
+        if self._policy.needs_names:
             _ = self._names  # loaded now, not by the first write
 
     def find(self, text: str) -> tuple[Span, ...]:
@@ -65,7 +65,7 @@ class Finder:
         wanted = sorted(self._entities)
         found = self._patterns.analyze(plain.text, ANY_LANGUAGE, wanted, score_threshold=self._policy.threshold)
         spans = [_span(result) for result in found]
-        if self._entities & set(NAMED) and _LATIN_NAME.search(plain.text):
+        if self._policy.needs_names and _LATIN_NAME.search(plain.text):
             named = [e for e in NAMED if e in self._entities]
             spans += [
                 _span(r) for r in self._names.analyze(plain.text, "en", named, score_threshold=self._policy.threshold)

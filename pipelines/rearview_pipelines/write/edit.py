@@ -1,11 +1,11 @@
 """Changing a memory in hand: whose it is, what the change makes of it, which stages it goes through."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
-from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.memory import Draft, Memory, State
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.receipts import Status
 from rearview_pipelines.write.admit import admit
@@ -26,8 +26,8 @@ _STATES = ("text", "kind", "key", "outcome", "metadata", "data", "task", "task_t
 
 async def prepared(
     principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None, tools: Tools
-) -> tuple[Work, Callable[[Item], tuple[Stage, ...]]]:
-    """The edit as an item, and the stages for it once it is scrubbed. Raises NotFound, Forbidden, Conflict."""
+) -> Work:
+    """The edit as the one item of a batch. Raises NotFound, Forbidden, Conflict."""
     [old] = await own(principal, [id_], tools)
     if old.state is State.QUARANTINED:
         if principal.role is not Role.ADMIN:
@@ -40,13 +40,15 @@ async def prepared(
         raise Conflict(f"the memory is at version {old.version}, not {if_match}; read it again")
     [item] = admit(principal, [merged(old, changes)])
     item.agent, item.edits, item.previous = item.agent or old.agent, True, old
-    item.restates = any(getattr(item.draft, name) != getattr(draft_of(old), name) for name in _STATES)
+    was = draft_of(old)
+    item.restates = any(getattr(item.draft, name) != getattr(was, name) for name in _STATES)
     if principal.role is Role.ADMIN or not item.restates:
         item.trust = old.trust  # other words of a writer's are trusted as that writer is
-    return Work([item]), _stages
+    return Work([item])
 
 
-def _stages(item: Item) -> tuple[Stage, ...]:
+def stages(item: Item) -> tuple[Stage, ...]:
+    """What an edit goes through once it is scrubbed and its identity is settled."""
     if item.supersedes:
         return (known, embed, screen, hold, relate, replace, within_quota, sign_records, store)
     return (embed, screen, hold, sign_records, store)
@@ -79,10 +81,10 @@ async def settle_identity(work: Work, tools: Tools) -> None:
     old = item.previous
     assert old is not None
     await identify(work, tools)
-    if item.id == old.id or _same_thing(item, old):
+    was = draft_of(old)
+    if item.id == old.id or _same_thing(item, old, was):
         item.id = old.id
-        same_words = context_of(item.draft) == context_of(draft_of(old)) and item.draft.text == old.text
-        if same_words:
+        if context_of(item.draft) == context_of(was) and item.draft.text == old.text:
             item.parts = await sound_parts(old, tools)
         item.contradicts = old.state is State.PENDING and any(r.relation == "contradicts" for r in old.related)
         item.related = list(old.related)
@@ -91,11 +93,11 @@ async def settle_identity(work: Work, tools: Tools) -> None:
     item.supersedes = [old]
 
 
-def _same_thing(item: Item, old: Memory) -> bool:
+def _same_thing(item: Item, old: Memory, was: Draft) -> bool:
     """Whether nothing that makes a memory itself changed: one revived from history has another id than its words."""
-    new, held = item.draft, draft_of(old)
+    new = item.draft
     parts = ("text", "key", "namespace", "visibility", "session", "ref", "occurred_at", "source")
-    same = all(getattr(new, p) == getattr(held, p) for p in parts)
+    same = all(getattr(new, p) == getattr(was, p) for p in parts)
     return same and (item.agent, item.user, new.settled_layer) == (old.agent, old.user, old.layer)
 
 

@@ -7,6 +7,7 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.write.commit import changed, persist
 from rearview_pipelines.write.embed import sound_parts
 from rearview_pipelines.write.item import Tools, Work
+from rearview_pipelines.write.known import version_after
 from rearview_pipelines.write.relate.settle import settle_disputes
 from rearview_pipelines.write.signing import sign, vouched_digest
 
@@ -17,7 +18,7 @@ async def forget(memories: Sequence[Memory], tools: Tools) -> None:
     tombstones = [
         Memory(
             id=m.id,
-            version=_next(m, tools),
+            version=version_after(m.tenant, m.id, m, tools),
             tenant=m.tenant,
             agent=m.agent,
             user=m.user,
@@ -41,11 +42,6 @@ async def forget(memories: Sequence[Memory], tools: Tools) -> None:
     await persist(rows, events, before, tools)
     for tombstone in tombstones:
         await tools.index.drop_parts(tombstone.tenant, tombstone.id, 1)
-
-
-def _next(memory: Memory, tools: Tools) -> int:
-    recorded = tools.ledger.head.get(memory.tenant, memory.id)
-    return max(memory.version, recorded.version if recorded else 0) + 1
 
 
 async def resign(tenant: str, ids: Sequence[str], kid: str, tools: Tools) -> int:

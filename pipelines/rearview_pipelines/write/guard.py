@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from rearview_pipelines.errors import PatternTooSlow
+from rearview_pipelines.privacy.scrub import Found, Scrubber
 from rearview_pipelines.write.item import Item, Tools, Work
 
 _STAND_IN = re.compile(r"<[A-Z][A-Z0-9_]{1,39}>")
@@ -32,17 +33,26 @@ def _guard(item: Item, tools: Tools) -> None:
     for value in (item.draft.session, item.agent, item.user):  # names are kept as they are given
         found.secrets += Counter(tools.scrubber.secrets(value))
     item.redactions = dict(Counter(item.redactions) + found.redactions)
-    secrets = tuple(f"secret:{kind}" for kind in sorted(found.secrets))
-    if tools.scrubber.refuses(found):
-        item.reject(*secrets)
-    elif found.rejected:
-        item.reject(*(f"pii:{entity}" for entity in sorted(found.rejected)))
-    elif (found.redactions or found.secrets) and not says_anything(item.draft.text):
-        item.reject("pii:nothing_left", *secrets)
+    refused = refusals(found, item.draft.text, tools.scrubber)
+    if refused:
+        item.reject(*refused)
     else:
-        item.reasons += secrets
+        item.reasons += secret_codes(found)
 
 
-def says_anything(text: str) -> bool:
+def refusals(found: Found, text: str, scrubber: Scrubber) -> tuple[str, ...]:
+    """Why nothing may be kept of what scrubbing left of a text; empty if it may. Of memories and turns alike."""
+    secrets = secret_codes(found) if scrubber.refuses(found) else ()
+    codes = (*secrets, *(f"pii:{entity}" for entity in sorted(found.rejected)))
+    if not codes and (found.redactions or found.secrets) and not _says_anything(text):
+        codes = ("pii:nothing_left", *secret_codes(found))
+    return codes
+
+
+def secret_codes(found: Found) -> tuple[str, ...]:
+    return tuple(f"secret:{kind}" for kind in sorted(found.secrets))
+
+
+def _says_anything(text: str) -> bool:
     """Whether a scrubbed text still has words of its own."""
     return any(c.isalnum() for c in _STAND_IN.sub("", text))

@@ -56,6 +56,12 @@ class Item:
     receipt: Receipt | None = None
     final: bool = False
 
+    def repeats(self, id_: str, version: int, reason: str = "duplicate") -> None:
+        """It says again what a memory says, or what an earlier item of its batch does."""
+        self.receipt = Receipt(
+            id=id_, status=Status.DUPLICATE, reasons=(reason,), version=version, redactions=self.redactions
+        )
+
     def reject(self, *reasons: str) -> None:
         """Keep nothing of it, and say why."""
         self.receipt = Receipt(id=None, status=Status.REJECTED, reasons=reasons, redactions=self.redactions, version=0)

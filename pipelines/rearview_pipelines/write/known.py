@@ -70,13 +70,7 @@ def _answer_repeated(items: Sequence[Item], ended: Mapping[int, Memory], tools: 
         if all(memory is not None for memory in held):
             for item, memory in zip(chain, held, strict=True):
                 assert memory is not None
-                item.receipt = Receipt(
-                    id=memory.id,
-                    status=Status.DUPLICATE,
-                    reasons=("duplicate",),
-                    version=memory.version,
-                    redactions=item.redactions,
-                )
+                item.repeats(memory.id, memory.version)
 
 
 def _key_scope(item: Item) -> tuple[object, ...]:
@@ -97,15 +91,9 @@ async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
         same = first.setdefault((item.tenant, item.id), item)
         held = item.previous
         if held is not None and _answers(held, item, now) and is_sound(held, tools):
-            item.receipt = _duplicate(work, item, held, tools)
+            _repeat(work, item, held, tools)
         elif same is not item:
-            item.receipt = Receipt(
-                id=item.id,
-                status=Status.DUPLICATE,
-                reasons=("duplicate",),
-                version=next_version(same, tools),
-                redactions=item.redactions,
-            )
+            item.repeats(item.id, version_after(item.tenant, item.id, same.previous, tools))
 
 
 async def _renew(item: Item, taken: Mapping[tuple[str, str], Item], tools: Tools) -> None:
@@ -129,11 +117,10 @@ def is_sound(memory: Memory, tools: Tools) -> bool:
     )
 
 
-def next_version(item: Item, tools: Tools) -> int:
-    """One after whatever was ever recorded of this id, so that an older row never looks newer."""
-    recorded = tools.ledger.head.get(item.tenant, item.id)
-    held = item.previous.version if item.previous else 0
-    return max(held, recorded.version if recorded else 0) + 1
+def version_after(tenant: str, id_: str, held: Memory | None, tools: Tools) -> int:
+    """One after whatever is held or was ever recorded of an id, so that an older row never looks newer."""
+    recorded = tools.ledger.head.get(tenant, id_)
+    return max(held.version if held else 0, recorded.version if recorded else 0) + 1
 
 
 def _answers(held: Memory, item: Item, now: datetime) -> bool:
@@ -157,25 +144,20 @@ def waits_for_outcome(memory: Memory) -> bool:
     return memory.kind is Kind.ACTION and memory.outcome is None
 
 
-def _duplicate(work: Work, item: Item, held: Memory, tools: Tools) -> Receipt:
+def _repeat(work: Work, item: Item, held: Memory, tools: Tools) -> None:
     held = work.now(held)
     if held.state is State.QUARANTINED:
-        return Receipt(
+        item.receipt = Receipt(
             id=item.id,
             status=Status.QUARANTINED,
             reasons=(*held.suspected, "duplicate"),
             version=held.version,
             redactions=item.redactions,
         )
+        return
     if item.draft.source.kind is not SourceKind.TURN:  # a turn is a record: said twice is not true twice
         stronger = confirmed(held, item, tools)
         if stronger is not None:
             work.change(Op.CONFIRM, held, stronger)
             held = stronger
-    return Receipt(
-        id=item.id,
-        status=Status.DUPLICATE,
-        reasons=("duplicate",),
-        version=held.version,
-        redactions=item.redactions,
-    )
+    item.repeats(item.id, held.version)

@@ -15,7 +15,7 @@ from rearview_pipelines.requests import ObserveRequest, Turn
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.gate.judge import Gate, gate
-from rearview_pipelines.write.guard import says_anything
+from rearview_pipelines.write.guard import refusals, secret_codes
 from rearview_pipelines.write.item import Item, Tools
 
 RECALLED = 20
@@ -135,15 +135,10 @@ async def _scrubbed(turn: Turn, tenant: str, tools: Tools) -> Seen:
         bare = turn.model_copy(update={"text": "", "speaker": None, "ref": None, "tool_calls": ()})
         return Seen(bare, Found(), ("pii:unchecked",))
     clean = turn.model_copy(update=update | {"tool_calls": tuple(calls)})
-    secrets = tuple(f"secret:{kind}" for kind in sorted(found.secrets))
-    refused = secrets if scrubber.refuses(found) else ()
-    if found.rejected:
-        refused = (*refused, *(f"pii:{entity}" for entity in sorted(found.rejected)))
-    if (found.redactions or found.secrets) and not refused and not says_anything(clean.text):
-        refused = ("pii:nothing_left", *secrets)
-    kept = () if refused else secrets
+    refused = refusals(found, clean.text, scrubber)
+    noted = (*(() if refused else secret_codes(found)), *secret_codes(called))
     found.redactions += called.redactions
-    return Seen(clean, found, refused, (*kept, *(f"secret:{kind}" for kind in sorted(called.secrets))))
+    return Seen(clean, found, refused, noted)
 
 
 def _why_not(verdict: Gate) -> str:

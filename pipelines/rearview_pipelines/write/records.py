@@ -5,7 +5,7 @@ from datetime import datetime
 from rearview_pipelines.memory import Memory, Related, SourceKind, State
 from rearview_pipelines.text.language import language_of
 from rearview_pipelines.write.item import Item, Tools, Work
-from rearview_pipelines.write.known import is_sound, next_version, stands, waits
+from rearview_pipelines.write.known import is_sound, stands, version_after, waits
 from rearview_pipelines.write.signing import digest_of_parts, signed
 
 
@@ -31,7 +31,7 @@ def _record(item: Item, tools: Tools, now: datetime) -> Memory:
         carried
         | {
             "id": item.id,
-            "version": next_version(item, tools),
+            "version": version_after(item.tenant, item.id, item.previous, tools),
             "tenant": item.tenant,
             "agent": item.agent,
             "user": item.user,

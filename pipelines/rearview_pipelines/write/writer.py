@@ -173,12 +173,12 @@ class Writer:
 
     async def _patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         await self._sure()
-        work, stages = await edit.prepared(principal, id_, changes, if_match, self._tools)
+        work = await edit.prepared(principal, id_, changes, if_match, self._tools)
         await self._run((guard,), work)
         [item] = work.items
         if item.receipt is None:
             await edit.settle_identity(work, self._tools)
-            await self._committed(stages(item), work)
+            await self._committed(edit.stages(item), work)
         assert item.receipt is not None
         return item.receipt
 

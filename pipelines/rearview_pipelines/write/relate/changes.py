@@ -49,6 +49,9 @@ _KIN = frozenset(
     grandma grandpa friend neighbour neighbor colleagu boss partner flatmat roommat girlfriend boyfriend parent child kid
     dog cat hamster bird fish rabbit hors twin landlord tenant""".split()
 )
+_CJK_KIN = re.compile(
+    r"姐姐|妹妹|哥哥|弟弟|妈妈|爸爸|母亲|父亲|儿子|女儿|妻子|丈夫|老婆|老公|表[哥姐弟妹]|堂[哥姐弟妹]|朋友|同事|邻居|狗|猫|奶奶|爷爷|外婆|外公|室友|侄|叔|姨|舅|姑"
+)
 _GENERIC = frozenset(
     """each morn even afternoon night day week month year last now new old time everi daili next sinc ago today yesterday
     tomorrow spring summer autumn winter call name start hour am pm utc default current main usual regular servic system
@@ -167,10 +170,7 @@ def _is_anothers(new: Statement, old: Statement, missing: frozenset[str]) -> boo
     if _nouns(new.bag) & _KIN - old.bag:
         return True
     if old.is_chinese and new.is_chinese:
-        kin = re.compile(
-            r"姐姐|妹妹|哥哥|弟弟|妈妈|爸爸|母亲|父亲|儿子|女儿|妻子|丈夫|老婆|老公|表[哥姐弟妹]|堂[哥姐弟妹]|朋友|同事|邻居|狗|猫|奶奶|爷爷|外婆|外公|室友|侄|叔|姨|舅|姑"
-        )
-        return bool(set(kin.findall(old.folded)) ^ set(kin.findall(new.folded)))
+        return bool(set(_CJK_KIN.findall(old.folded)) ^ set(_CJK_KIN.findall(new.folded)))
     return False
 
 
@@ -181,7 +181,7 @@ def _is_a_part(new: Statement, old: Statement) -> bool:
         return True
     heads = old.subject & new.bag
     return any(
-        w in heads and was != now and is_verb(now) and was in old.subject
+        was != now and is_verb(now) and was in old.subject
         for w in heads
         for was, now in [(_before(old, w), _before(new, w))]
         if was and now and was not in new.bag and now not in old.bag

@@ -32,6 +32,7 @@ _EVENT = re.compile(
 _NEARLY = 0.8
 """Share of content words that two sayings of one thing have in common, at least."""
 
+_LIGHT = frozenset("user she he they we i you it them him me editor comes come go place thing time all".split())
 _NUMBERED = frozenset(
     "order invoic ticket case issu pr bug task job batch build commit patch part shipment flight gate room page chapter"
     " revis ref refer id receipt contract".split()
@@ -64,8 +65,7 @@ def is_same(a: Statement, b: Statement) -> bool:
 
 def _is_light(words: frozenset[str]) -> bool:
     """Words that add nothing to a statement: one Han character of grammar, a pronoun, `user`."""
-    light = frozenset("user she he they we i you it them him me editor comes come go place thing time all".split())
-    return all(w in light or (is_cjk(w[0]) and w in "时间里上中内家已每次被家") for w in words)
+    return all(w in _LIGHT or (is_cjk(w[0]) and w in "时间里上中内家已每次被家") for w in words)
 
 
 def _names(of: Statement, other: Statement) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Draft, Memory, Related, SourceKind, State
 from rearview_pipelines.ports import Condition
-from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.known import is_sound, stands, waits
 from rearview_pipelines.write.records import superseded
@@ -145,13 +144,7 @@ def _confirm(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
     if stronger is not None:
         work.change(Op.CONFIRM, memory, stronger)
         held = stronger
-    item.receipt = Receipt(
-        id=held.id,
-        status=Status.DUPLICATE,
-        reasons=("near_duplicate",),
-        version=held.version,
-        redactions=item.redactions,
-    )
+    item.repeats(held.id, held.version, "near_duplicate")
 
 
 def _link(work: Work, item: Item, memory: Memory, tools: Tools) -> None:
@@ -181,9 +174,7 @@ def _relate_to_batch(item: Item, earlier: Sequence[Item]) -> None:
             continue
         what = relation(item.draft.text, draft.text, item.draft.key, draft.key)
         if what is Relation.DUPLICATE and draft.settled_layer is item.draft.settled_layer:
-            item.receipt = Receipt(
-                id=other.id, status=Status.DUPLICATE, reasons=("near_duplicate",), redactions=item.redactions
-            )
+            item.repeats(other.id, 1, "near_duplicate")
             return
         if what is Relation.SUPERSEDES and _began(item.draft, draft):
             other.ended_by = item
