@@ -87,7 +87,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     logging.getLogger().setLevel(settings.log_level)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    guards(data, settings)  # what cannot be used says so here, not in a replica's log
+    guards(data, settings, lazily=True)  # what cannot be used says so here, not in a replica's log
     token = TokenStore(data).first_admin()
     runtime = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rearview-", ignore_cleanup_errors=True)))
 

@@ -3,15 +3,15 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_serve.cli import models, tokens, trust
+from rearview_serve.cli import models, ndjson, tokens, trust
 from rearview_serve.cli.backend import connected
+from rearview_serve.cli.options import Data, Json
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
 from rearview_serve.settings import described, read_settings
 
@@ -27,8 +27,6 @@ app.add_typer(trust.keys, name="keys")
 app.command()(trust.observe)
 app.command()(trust.verify)
 
-Json = Annotated[bool, typer.Option("--json", help="Print the REST object.")]
-Data = Annotated[Path | None, typer.Option("--data", help="The data folder; default REARVIEW_DATA or .rearview.")]
 IMPORT_BATCH = 64
 
 
@@ -170,26 +168,11 @@ def _object(name: str, text: str | None) -> dict[str, Any]:
 
 def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
     """(number of the first line, memories) of a file, with a progress bar over its bytes."""
-    try:
-        size = file.stat().st_size
-        lines = file.open(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput.one("file", f"{file} cannot be read ({error.strerror})", "name an NDJSON file") from error
-    with (
-        _utf8(file),
-        lines,
-        typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar,
-    ):
+    size = file.stat().st_size if file.is_file() else 0
+    with typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar:
         start = 1
         batch: list[Any] = []
-        for number, line in enumerate(lines, 1):
-            bar.update(len(line.encode()))
-            if not line.strip():
-                continue
-            try:
-                memory = json.loads(line)
-            except ValueError as error:
-                raise InvalidInput.one(f"line {number}", "is not JSON", "correct it and import again") from error
+        for number, memory in ndjson.values(file, "import", bar.update):
             if number == 1 and isinstance(memory, dict) and "manifest" in memory:
                 continue
             if not batch:
@@ -200,14 +183,6 @@ def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
                 batch = []
         if batch:
             yield start, batch
-
-
-@contextmanager
-def _utf8(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise InvalidInput.one("file", f"{file} is not UTF-8", "save it as UTF-8 and import again") from error
 
 
 def _recall_lines(answer: Any) -> Iterator[str]:

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from rearview_serve.auth import TokenStore
+from rearview_serve.cli.options import Data, Json
 from rearview_serve.cli.output import emit, exit_codes
 from rearview_serve.settings import read_settings
 
 app = typer.Typer(help="Tokens of this data folder.", no_args_is_help=True)
-Json = Annotated[bool, typer.Option("--json", help="Print the REST object.")]
-Data = Annotated[Path | None, typer.Option("--data", help="The data folder; default REARVIEW_DATA or .rearview.")]
 
 
 def _store(data: Path | None) -> TokenStore:

@@ -1,19 +1,17 @@
 """`rearview observe`, `verify` and `keys`: turns in, everything checked, keys rotated."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from rearview_pipelines.errors import InvalidInput
+from rearview_serve.cli import ndjson
 from rearview_serve.cli.backend import connected
+from rearview_serve.cli.options import Data, Json
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, receipt_lines
 from rearview_serve.settings import read_settings
 
-Json = Annotated[bool, typer.Option("--json", help="Print the REST object.")]
-Data = Annotated[Path | None, typer.Option("--data", help="The data folder; default REARVIEW_DATA or .rearview.")]
 keys = typer.Typer(help="Signing keys.", no_args_is_help=True)
 
 
@@ -26,7 +24,9 @@ def observe(
 ) -> None:
     """Observe the turns of an NDJSON file, one a line: what is worth it is remembered."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
-        body = {"session": session, "turns": list(_turns(file))} | ({"task": task} if task else {})
+        body = {"session": session, "turns": [turn for _, turn in ndjson.values(file, "observe")]} | (
+            {"task": task} if task else {}
+        )
         emit(backend.observe(body), as_json, receipt_lines)
 
 
@@ -58,19 +58,6 @@ def revoke(kid: str, data: Data = None, as_json: Json = False) -> None:
     """Trust a key no more."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
         emit(backend.revoke_key(kid), as_json, lambda k: iter([f"{k['kid']}  {k['state']}"]))
-
-
-def _turns(file: Path) -> Iterator[Any]:
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput.one("file", f"{file} cannot be read", "name an NDJSON file in UTF-8") from error
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise InvalidInput.one(f"line {number}", "is not JSON", "correct it and observe again") from error
 
 
 def _findings(report: Any) -> Iterator[str]:
