@@ -32,6 +32,22 @@ def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeyStore:
     return KeyStore(tmp_path)
 
 
+@pytest.fixture
+def service(
+    keys: KeyStore,
+    clock: FakeClock,
+    index: MemoryIndexInMemory,
+    embedder: HashEmbedder,
+    objects: ObjectStoreInMemory,
+) -> MemoryService:
+    """The domain over keys that change."""
+    ledger, transcripts = Ledger(objects, keys, None, clock.now), Transcripts(objects, keys)
+    writer = Writer(Tools(index, embedder, keys, clock, ledger), transcripts)
+    recaller = RecallPipeline(index, embedder, None, keys, clock, ledger)
+    trust = Trust(keys, ledger, transcripts=transcripts)
+    return MemoryService(writer, recaller, index, embedder, None, 0.0, trust, clock)
+
+
 def test_another_process_sees_a_rotation(keys: KeyStore, tmp_path: Path, clock: FakeClock) -> None:
     other = KeyStore(tmp_path)
     old = keys.ring.active
@@ -66,17 +82,8 @@ def test_an_empty_or_broken_ring_is_a_clear_error(tmp_path: Path, content: str, 
 
 
 async def test_rotation_signs_anew_and_revocation_keeps_what_the_ledger_vouches_for(
-    keys: KeyStore,
-    admin: Principal,
-    clock: FakeClock,
-    index: MemoryIndexInMemory,
-    embedder: HashEmbedder,
-    objects: ObjectStoreInMemory,
+    keys: KeyStore, service: MemoryService, admin: Principal, index: MemoryIndexInMemory
 ) -> None:
-    ledger = Ledger(objects, keys, None, clock.now)
-    writer = Writer(Tools(index, embedder, keys, clock, ledger))
-    recaller = RecallPipeline(index, embedder, None, keys, clock, ledger)
-    service = MemoryService(writer, recaller, index, embedder, None, 0.0, Trust(keys, ledger), clock)
     request = parse(WriteRequest, {"memories": [{"text": f"tea number {n}"} for n in range(5)]})
     ids = [str(r.id) for r in await service.write(admin, request)]
     old = keys.ring.active
@@ -92,18 +99,8 @@ async def test_rotation_signs_anew_and_revocation_keeps_what_the_ledger_vouches_
 
 
 async def test_transcripts_outlive_the_key_that_sealed_them(
-    keys: KeyStore,
-    admin: Principal,
-    clock: FakeClock,
-    index: MemoryIndexInMemory,
-    embedder: HashEmbedder,
-    objects: ObjectStoreInMemory,
+    keys: KeyStore, service: MemoryService, admin: Principal, objects: ObjectStoreInMemory
 ) -> None:
-    ledger, transcripts = Ledger(objects, keys, None, clock.now), Transcripts(objects, keys)
-    writer = Writer(Tools(index, embedder, keys, clock, ledger), transcripts)
-    recaller = RecallPipeline(index, embedder, None, keys, clock, ledger)
-    trust = Trust(keys, ledger, transcripts=transcripts)
-    service = MemoryService(writer, recaller, index, embedder, None, 0.0, trust, clock)
     said = {"session": "s1", "turns": [{"text": "I moved to Leeds last month."}]}
     [receipt] = await service.observe(admin, parse(ObserveRequest, said))
     old = keys.ring.active
