@@ -10,6 +10,7 @@ RearviewError
 ├── NotBuilt          a verb of the contract that this version does not have
 ├── RateLimited       too many requests in this second; Retry-After says when
 ├── BrokenLedger      the ledger is not what was written; needs a person
+├── PatternTooSlow    a pattern of the privacy policy took too long for this text
 ├── SetupError        the installation cannot run as configured
 └── Unavailable       a part is down or late; try again
 """

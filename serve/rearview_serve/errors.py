@@ -12,6 +12,7 @@ STATUS: dict[type[errors.RearviewError], int] = {
     errors.NotBuilt: 501,
     errors.RateLimited: 429,
     errors.BrokenLedger: 503,
+    errors.PatternTooSlow: 422,  # this text cannot be vouched for; another can
     errors.SetupError: 500,
     errors.Unavailable: 503,
 }
