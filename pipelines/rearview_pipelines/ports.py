@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rearview_pipelines.memory import Memory
+from rearview_pipelines.recall.table import Table
 
 Vector = NDArray[np.float32]
+Tokens = NDArray[np.int8]
+"""(tokens, dimension): the token vectors of a text for late interaction, times 127; no row where there are none."""
 
 
 @dataclass(frozen=True)
@@ -27,22 +30,29 @@ class Passage:
 
 @dataclass(frozen=True)
 class EmbeddedPart:
-    """The unit vector of `text[start:end]`; a short text is one part."""
+    """The unit vector of `text[start:end]`, and its token vectors if there is late interaction; a short text is one."""
 
     start: int
     end: int
     vector: Vector
+    tokens: Tokens | None = None
+    late: str = ""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a memory as the index holds it: span in the text, index terms, unit vector."""
+    """A piece of a memory as the index holds it: span in the text, index terms, unit vector, token vectors.
+
+    `tokens` of None: there are none, or they were not read. `late`: the model that made them.
+    """
 
     number: int
     start: int
     end: int
     terms: str
     vector: Vector
+    tokens: Tokens | None = None
+    late: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,25 @@ class Reranker(Protocol):
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]: ...
 
 
+class LateInteraction(Protocol):
+    """Compares each token of a query with each token of a memory. Raises Unavailable."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """Languages the model knows (BCP 47); None: any."""
+        ...
+
+    async def prepare(self, query: str) -> None:
+        """Encode a query ahead of the call that asks about it."""
+        ...
+
+    async def best(self, tenant: str, query: str, ids: Sequence[str]) -> Vector:
+        """(ids, query tokens): the best cosine of each of the query's tokens in each memory; NaN where it has none."""
+        ...
+
+
 class AlreadyThere(Exception):
     """An object that was to be new is there already."""
 
@@ -152,6 +181,30 @@ class ObjectStore(Protocol):
 
     async def delete(self, key: str) -> None:
         """Remove an object; one that is not there is no error."""
+        ...
+
+
+class HeldScope(Protocol):
+    """All of a tenant's hot memory, in memory: searched whole, without a call."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever what is held does."""
+        ...
+
+    @property
+    def parts(self) -> Mapping[str, tuple[Part, ...]]: ...
+
+    def passing(self, where: Where, most: int) -> list[str] | None:
+        """Ids of what passes a filter, in the order of `table`; None if there are more than `most`."""
+        ...
+
+    def table(self, where: Where, terms: Sequence[str], vector: Vector | None) -> Table:
+        """All that passes a filter, with what it scores: a row a memory."""
+        ...
+
+    def best_part(self, id_: str, terms: Sequence[str], vector: Vector | None) -> int:
+        """The number of the part that matched: by its cosine, or without a vector by shared terms."""
         ...
 
 
@@ -185,6 +238,19 @@ class MemoryIndex(Protocol):
 
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         """Single parts by (memory, number); what is gone is left out."""
+        ...
+
+    async def tokens(
+        self, tenant: str, late: str, ids: Sequence[str] | None = None, *, most: int | None = None
+    ) -> dict[str, Tokens] | None:
+        """Token vectors that the model `late` made of these memories, all parts one after the other.
+
+        `ids` of None: of all that the tenant has; the answer is None if these are more than `most` rows.
+        """
+        ...
+
+    async def held(self, tenant: str, *, fresh: bool = False) -> "HeldScope | None":
+        """The tenant's scope as `follow` left it, where it is held in memory; else None."""
         ...
 
     async def dense(

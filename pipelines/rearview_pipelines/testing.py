@@ -19,6 +19,7 @@ from rearview_pipelines.ports import (
     Match,
     Part,
     Passage,
+    Tokens,
     Vector,
     Where,
 )
@@ -135,12 +136,30 @@ class MemoryIndexInMemory:
     async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
         return {id_: self.rows[id_][1] for id_ in await self.get(tenant, ids)}
 
-    async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
+    async def held(self, tenant: str, *, fresh: bool = False) -> None:
+        """Nothing is held in memory here: recalls ask by routes."""
+
+    async def tokens(
+        self, tenant: str, late: str, ids: Sequence[str] | None = None, *, most: int | None = None
+    ) -> dict[str, Tokens] | None:
+        self._check()
+        found = {}
+        for id_, (memory, parts) in self.rows.items():
+            made = [p.tokens for p in parts if p.tokens is not None and p.late == late]
+            if memory.tenant == tenant and made and (ids is None or id_ in ids):
+                found[id_] = np.concatenate(made)
+        return found
+
+    async def everything(
+        self, tenant: str, limit: int, *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]] | None:
         self._check()
         rows = [row for row in self.rows.values() if row[0].tenant == tenant]
         return None if sum(len(parts) for _, parts in rows) > limit else rows
 
-    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+    async def whole(
+        self, tenant: str, ids: Sequence[str], *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]]:
         self._check()
         return [self.rows[id_] for id_ in ids if id_ in self.rows]
 

@@ -75,6 +75,23 @@ class HandleReranker:
             return await self._handle.scores.remote(query, list(texts))  # type: ignore[no-any-return]
 
 
+class HandleLate:
+    """`LateInteraction` in the Rerank deployment."""
+
+    def __init__(self, handle: DeploymentHandle, card: ModelCard) -> None:
+        self._handle = handle
+        self.name = card.identity
+        self.languages = None if card.languages is None else frozenset(card.languages)
+
+    async def prepare(self, query: str) -> None:
+        async with translated("Rerank"):
+            await self._handle.prepare.remote(query)
+
+    async def best(self, tenant: str, query: str, ids: Sequence[str]) -> Vector:
+        async with translated("Rerank"):
+            return await self._handle.best.remote(tenant, query, list(ids))  # type: ignore[no-any-return]
+
+
 class HandleWriter:
     """The one writer, in the Write deployment."""
 

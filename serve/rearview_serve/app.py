@@ -20,10 +20,11 @@ def build(arguments: AppArguments | dict[str, Any]) -> Application:
     """The application from its arguments (a dict when Serve reads them from a config file)."""
     typed = arguments if isinstance(arguments, AppArguments) else AppArguments.model_validate(arguments)
     embed = _deployment("Embed", EmbedReplica).bind(typed)
-    rerank = _deployment("Rerank", RerankReplica, asleep=typed.rerank_folder is None).bind(typed)
     reflect = _deployment("Reflect", ReflectReplica, asleep=True).bind()
     # One replica: it owns the collection, batches its writes and keeps its order.
     write = _deployment("Write", WriteReplica).bind(typed, embed)
+    idle = typed.rerank_folder is None and typed.late_folder is None
+    rerank = _deployment("Rerank", RerankReplica, asleep=idle).bind(typed, write)
     recall = _deployment("Recall", serve.ingress()(RecallReplica))
     return recall.bind(typed, embed, rerank, write, reflect)
 

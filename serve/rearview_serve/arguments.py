@@ -17,6 +17,10 @@ class AppArguments(BaseModel):
     hot_rows: int = Field(20_000, ge=0, description="Rows a recall replica keeps in memory. 0: none.")
     embed_folder: str = Field(description="Folder with the embedding model as ONNX.")
     rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")
+    late_folder: str | None = Field(None, description="Folder with the late interaction model as ONNX. None: off.")
+    fusion: dict[str, dict[str, float]] = Field(default_factory=dict, description="Weights by kind or language.kind.")
+    boosts: dict[str, float] = Field(default_factory=dict, description="Boosts by name.")
+    cache_seconds: float = Field(300, ge=0, description="Seconds that a ranking is remembered. 0: none is.")
     model_threads: int = Field(1, ge=1, description="Threads of one model run.")
     floor: float = Field(0.1, ge=0, le=1, description="Least score for context and MCP.")
     recall_defaults: dict[str, Any] = Field(

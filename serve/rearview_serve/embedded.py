@@ -9,8 +9,12 @@ from contextlib import asynccontextmanager
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.models.embedder import OnnxEmbedder
 from rearview_pipelines.models.export import cached
+from rearview_pipelines.models.export_late import late_of
+from rearview_pipelines.models.late import LateEncoder
 from rearview_pipelines.models.reranker import OnnxReranker
+from rearview_pipelines.recall.late import LateService
 from rearview_pipelines.recall.pipeline import RecallPipeline
+from rearview_pipelines.recall.tuning import read_tuning
 from rearview_pipelines.service import MemoryService, SystemClock
 from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
@@ -27,7 +31,12 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
         parts = guards(settings.data, settings, lazily=True)
-        embedder = OnnxEmbedder(cached("embedder", settings.embed_model, settings.models), settings.model_threads)
+        late_model = late_of(settings.late_model)
+        encoder = None
+        if late_model is not None:
+            encoder = LateEncoder(cached("late", late_model, settings.models), settings.model_threads)
+        folder = cached("embedder", settings.embed_model, settings.models)
+        embedder = OnnxEmbedder(folder, settings.model_threads, encoder)
         reranker = None
         if settings.rerank_model:
             folder = cached("reranker", settings.rerank_model, settings.models)
@@ -44,7 +53,17 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
         writer, ledger = await opened_writer(parts, hot, embedder, clock, settings)
         service = MemoryService(
             writer,
-            RecallPipeline(hot, embedder, reranker, parts.keys, clock, ledger),
+            RecallPipeline(
+                hot,
+                embedder,
+                reranker,
+                parts.keys,
+                clock,
+                ledger,
+                LateService(encoder, index, writer, settings.hot_rows) if encoder else None,
+                read_tuning(settings.fusion, settings.boosts),
+                settings.cache_seconds,
+            ),
             hot,
             embedder,
             reranker,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rearview_pipelines.memory import Memory
     from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
+    from rearview_pipelines.recall.late import LateService
     from rearview_pipelines.receipts import Receipt
     from rearview_pipelines.requests import ObserveRequest
     from rearview_pipelines.stores.milvus import MilvusIndex
@@ -57,8 +58,14 @@ async def open_index(arguments: AppArguments, model: str, dimension: int, *, cre
 class EmbedReplica:
     def __init__(self, arguments: AppArguments) -> None:
         from rearview_pipelines.models.embedder import OnnxEmbedder
+        from rearview_pipelines.models.late import LateEncoder
 
-        self._embedder = OnnxEmbedder(Path(arguments.embed_folder), arguments.model_threads)
+        late = arguments.late_folder
+        self._embedder = OnnxEmbedder(
+            Path(arguments.embed_folder),
+            arguments.model_threads,
+            LateEncoder(Path(late), arguments.model_threads) if late else None,
+        )
 
     async def documents(self, passages: list[Passage]) -> list[tuple[EmbeddedPart, ...]]:
         return await self._embedder.documents(passages)
@@ -71,13 +78,48 @@ class EmbedReplica:
 
 
 class RerankReplica:
-    """Holds the reranker, or nothing where none is configured; then nobody asks it."""
+    """Late interaction over the token vectors of hot tenants, and a cross-encoder: what is configured of them."""
 
-    def __init__(self, arguments: AppArguments) -> None:
+    def __init__(self, arguments: AppArguments, write: DeploymentHandle) -> None:
+        from rearview_pipelines.models.late import LateEncoder
         from rearview_pipelines.models.reranker import OnnxReranker
 
-        folder = arguments.rerank_folder
+        folder, late = arguments.rerank_folder, arguments.late_folder
         self._reranker = OnnxReranker(Path(folder), arguments.model_threads) if folder else None
+        self._encoder = LateEncoder(Path(late), arguments.model_threads) if late else None
+        self._arguments = arguments
+        self._write = write
+        self._late: asyncio.Task[LateService] | None = None
+
+    async def reconfigure(self, _: dict[str, Any]) -> None:
+        """Called by Serve before the first request, on the loop that requests run on: begin to open here."""
+        if self._encoder is not None:
+            self._late = asyncio.ensure_future(self._open())
+
+    async def _service(self) -> LateService:
+        """Late interaction; its index is opened by the first call, and again if Milvus was not there."""
+        if self._late is None or (self._late.done() and self._late.exception()):
+            self._late = asyncio.ensure_future(self._open())
+        return await asyncio.shield(self._late)
+
+    async def _open(self) -> LateService:
+        from rearview_pipelines.errors import Unavailable
+        from rearview_pipelines.models.files import read_card
+        from rearview_pipelines.recall.late import LateService
+        from rearview_serve.adapters import HandleWriter
+
+        quiet()
+        if self._encoder is None:
+            raise Unavailable("no late interaction is configured (REARVIEW_LATE_MODEL)")
+        card = read_card(Path(self._arguments.embed_folder), "embedder")
+        index = await open_index(self._arguments, card.identity, card.dimension, create=False)
+        return LateService(self._encoder, index, HandleWriter(self._write), self._arguments.hot_rows)
+
+    async def prepare(self, query: str) -> None:
+        await (await self._service()).prepare(query)
+
+    async def best(self, tenant: str, query: str, ids: list[str]) -> Vector:
+        return await (await self._service()).best(tenant, query, ids)
 
     async def scores(self, query: str, texts: list[str]) -> list[float]:
         if self._reranker is None:
@@ -87,7 +129,10 @@ class RerankReplica:
         return await self._reranker.scores(query, texts)
 
     async def ping(self) -> str:
-        return self._reranker.name if self._reranker else "off"
+        if self._encoder is not None:
+            await self._service()
+        parts = [part.name for part in (self._encoder, self._reranker) if part is not None]
+        return ", ".join(parts) or "off"
 
 
 class ReflectReplica:
@@ -179,9 +224,10 @@ class RecallReplica:
         """Built in the replica, because an app with MCP in it cannot be sent to one."""
         from rearview_pipelines.models.files import read_card
         from rearview_pipelines.recall.pipeline import RecallPipeline
+        from rearview_pipelines.recall.tuning import read_tuning
         from rearview_pipelines.service import MemoryService, SystemClock
         from rearview_pipelines.stores.hot import HotIndex
-        from rearview_serve.adapters import HandleEmbedder, HandleReranker, HandleWriter
+        from rearview_serve.adapters import HandleEmbedder, HandleLate, HandleReranker, HandleWriter
         from rearview_serve.auth import TokenStore
         from rearview_serve.composing import guards, trust
         from rearview_serve.ingress import Ingress, create_app
@@ -194,13 +240,26 @@ class RecallReplica:
         reranker = None
         if arguments.rerank_folder:
             reranker = HandleReranker(self._rerank, read_card(Path(arguments.rerank_folder), "reranker"))
+        late = None
+        if arguments.late_folder:
+            late = HandleLate(self._rerank, read_card(Path(arguments.late_folder), "late"))
         writer = HandleWriter(self._write)
         milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
         index = HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows)
         trusted = trust(guards(Path(arguments.data), arguments))
         service = MemoryService(
             writer,
-            RecallPipeline(index, embedder, reranker, trusted.keys, SystemClock(), trusted.reader),
+            RecallPipeline(
+                index,
+                embedder,
+                reranker,
+                trusted.keys,
+                SystemClock(),
+                trusted.reader,
+                late,
+                read_tuning(arguments.fusion, arguments.boosts),
+                arguments.cache_seconds,
+            ),
             index,
             embedder,
             reranker,

@@ -30,6 +30,23 @@ class Settings(BaseSettings):
         description="Embedding model: the packaged one, a name on a hub, a path, or an exported folder.",
     )
     rerank_model: str | None = Field(None, description="Cross-encoder, by name or path. None: the reranker is off.")
+    late_model: str = Field(
+        "auto",
+        description="Late interaction model (ColBERT's kind), by name, path or exported folder. auto: the packaged one"
+        " if its package is installed. none: off.",
+    )
+    fusion: dict[str, dict[str, float]] = Field(
+        default_factory=dict,
+        description="JSON object of weights by kind (turn, document, other) or language and kind:"
+        ' {"zh.turn": {"near": 0.2}}.',
+    )
+    boosts: dict[str, float] = Field(
+        default_factory=dict,
+        description='JSON object of boosts, in standard deviations of the order: {"importance": 0.3}.',
+    )
+    cache_seconds: float = Field(
+        300, ge=0, description="Seconds for which a ranking is remembered while nothing changes. 0: none is."
+    )
     model_threads: int = Field(1, ge=1, le=64, description="Threads of one model run; more hurts on a busy machine.")
     floor: float = Field(0.1, ge=0, le=1, description="Least score of what context and MCP return. 0: no floor.")
     milvus_uri: str | None = Field(

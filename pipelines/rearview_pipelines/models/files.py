@@ -2,6 +2,7 @@
 
 model.onnx        the encoder, pooling and normalisation included
 tokenizer.json    for the `tokenizers` library
+basis.npy         late interaction only: the matrix that token vectors are reduced by
 rearview.json     the facts below
 """
 
@@ -18,10 +19,12 @@ FORMAT = 1
 class ModelCard:
     """Facts of an exported encoder.
 
-    `name`: what the user named it by. `digest`: of the weights, 16 hex digits. `kind`: embedder or
-    reranker. `max_tokens`: longest input. `languages`: BCP 47, None for any. `query_prefix` and
-    `document_prefix`: the prompts it was trained with. `precision`: int8 or fp32. `agreement`: the
-    least cosine (embedder) or rank correlation (reranker) with the original, as measured at export.
+    `name`: what the user named it by. `digest`: of the weights, 16 hex digits. `kind`: embedder,
+    reranker or late. `dimension`: of what it is kept as. `max_tokens`: longest input. `languages`:
+    BCP 47, None for any. `query_prefix`, `document_prefix`: the prompts it was trained with.
+    `precision`: int8 or fp32. `agreement`: the least cosine (embedder, late) or correlation (reranker)
+    with the original, as measured at export. `query_marker`, `document_marker`: ids of tokens put after
+    the first. `skip`: ids of tokens that no vector of a document is kept of.
     """
 
     name: str
@@ -35,6 +38,9 @@ class ModelCard:
     languages: tuple[str, ...] | None = None
     query_prefix: str = ""
     document_prefix: str = ""
+    query_marker: int | None = None
+    document_marker: int | None = None
+    skip: tuple[int, ...] = ()
     format: int = FORMAT
 
     @property
@@ -52,7 +58,10 @@ def read_card(folder: Path, kind: str) -> ModelCard:
     try:
         raw = json.loads((folder / "rearview.json").read_text())
         languages = raw.pop("languages")
-        card = ModelCard(**(raw | {"inputs": tuple(raw["inputs"])}), languages=tuple(languages) if languages else None)
+        card = ModelCard(
+            **(raw | {"inputs": tuple(raw["inputs"]), "skip": tuple(raw.get("skip", ()))}),
+            languages=tuple(languages) if languages else None,
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SetupError(
             f"{folder} holds no exported model; write one with `rearview models export MODEL {folder}`"

@@ -1,8 +1,34 @@
-"""Weights that are off unless the caller asks: constant recency costs quality (measured). Pure."""
+"""What a record adds to its place in the order, where the query or the caller asks for it. Pure.
 
+All in standard deviations of the fused order. Nothing is added unasked: constant recency costs quality (measured).
+"""
+
+from dataclasses import dataclass
 from datetime import datetime
 
+from rearview_pipelines.fields import millis
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.recall.understand import Understood
+from rearview_pipelines.text.analyse import fold
+
 RECENCY_HALF_LIFE_DAYS = 30.0
+
+
+@dataclass(frozen=True)
+class Boosts:
+    """exact: every quoted phrase and identifier stands in the text. when: it happened in the time that the query
+    names. recent: newest of all, where the query asks for what is recent. outcome, kind: what the query asks for.
+    importance, confidence: from 0 to 1, off unless set. helpful: it was called helpful more often than not.
+    """
+
+    exact: float = 1.5
+    when: float = 1.0
+    recent: float = 0.5
+    outcome: float = 0.5
+    kind: float = 0.3
+    importance: float = 0.0
+    confidence: float = 0.0
+    helpful: float = 0.3
 
 
 def age_days(moment: datetime, now: datetime) -> float:
@@ -13,3 +39,28 @@ def age_days(moment: datetime, now: datetime) -> float:
 def recency(age: float) -> float:
     """2^(-age / half-life): 1 for now, ½ after 30 days."""
     return float(2 ** (-age / RECENCY_HALF_LIFE_DAYS))
+
+
+def boosts_of(
+    memory: Memory, asked: Understood, recency_weight: float, now: datetime, helpful: int, weights: Boosts
+) -> dict[str, float]:
+    """What is added, by reason; only reasons that add anything. `helpful`: times helpful less times not."""
+    when = memory.occurred_at or memory.created_at
+    found: dict[str, float] = {}
+    if asked.phrases:
+        text = fold(memory.text)
+        held = sum(phrase in text for phrase in asked.phrases) / len(asked.phrases)
+        found["exact"] = weights.exact * held
+    if asked.span and asked.span[0] <= millis(when) < asked.span[1]:
+        found["when"] = weights.when
+    weight = max(recency_weight, weights.recent if asked.recent else 0.0)
+    found["recent"] = weight * recency(age_days(when, now))
+    if asked.outcome is not None and memory.outcome is asked.outcome:
+        found["outcome"] = weights.outcome
+    if memory.kind in asked.kinds:
+        found["kind"] = weights.kind
+    found["importance"] = weights.importance * memory.importance
+    found["confidence"] = weights.confidence * memory.confidence
+    if helpful:
+        found["helpful"] = weights.helpful * helpful / (abs(helpful) + 2)
+    return {reason: added for reason, added in found.items() if added}

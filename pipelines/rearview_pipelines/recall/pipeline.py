@@ -1,25 +1,32 @@
-"""Recall, top to bottom: filter → routes → fuse → verify → score → rerank → fit → floor → explain."""
+"""Recall, top to bottom: understand → filter → routes → fuse → verify → boost → rerank → diversify → fit → floor."""
 
 import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ledger.head import Finding
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Part, Reranker, Vector, Where
+from rearview_pipelines.ports import Clock, Embedder, LateInteraction, MemoryIndex, Part, Reranker, Where
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.recall import evidence, present, routes
+from rearview_pipelines.recall import present
 from rearview_pipelines.recall.answers import RecallAnswer
-from rearview_pipelines.recall.boosts import age_days, recency
+from rearview_pipelines.recall.boosts import boosts_of
+from rearview_pipelines.recall.cache import Ranking, RankingCache
+from rearview_pipelines.recall.cross import CrossStage
+from rearview_pipelines.recall.diversity import diverse
 from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, where_of
-from rearview_pipelines.recall.fusion import Candidate, fuse
 from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
+from rearview_pipelines.recall.ranking import ranked
+from rearview_pipelines.recall.routes import Routes
+from rearview_pipelines.recall.tuning import Tuning
+from rearview_pipelines.recall.understand import Understood, understand
 from rearview_pipelines.requests import RecallRequest
 from rearview_pipelines.stores.rows import fits
 from rearview_pipelines.text.analyse import fold
@@ -27,17 +34,13 @@ from rearview_pipelines.write.keys import Keys
 
 log = logging.getLogger(__name__)
 
-ROUTE_LIMIT = 30
-"""Parts asked of each route, or three times top_k where that is more. On Milvus Lite each costs .7 ms."""
-LONG_CHARACTERS = 1000
-"""A longer text may have several parts."""
+LEAST_DEPTH = 40
+"""Candidates that are verified and boosted, or twice top_k where that is more."""
 EXACT_LIMIT = 1000
 """Parts looked through for a literal match."""
-RERANK_DEPTH = 20
-RERANK_WEIGHT = 1.0
-"""The reranker's share: its scores, spread over 0 to this, are added to the fused z-scores."""
 RESERVE = 0.2
 """Share of the deadline kept for what comes after the routes."""
+_NO_ONE: Mapping[str, int] = {}
 
 
 @dataclass
@@ -47,10 +50,14 @@ class Progress:
     hits: list[Seen] = field(default_factory=list)
     spans: dict[tuple[str, int], Part] = field(default_factory=dict)
     hidden_state: int = 0
+    sound: dict[str, bool] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    notes: dict[str, object] = field(default_factory=dict)
 
 
 class RecallPipeline:
+    """`late` of None: no late interaction. `reranker` of None: no cross-encoder. `cache_seconds` of 0: no cache."""
+
     def __init__(
         self,
         index: MemoryIndex,
@@ -59,11 +66,16 @@ class RecallPipeline:
         keys: Keys,
         clock: Clock,
         ledger: LedgerReader | None = None,
+        late: LateInteraction | None = None,
+        tuning: Tuning | None = None,
+        cache_seconds: float = 0.0,
     ) -> None:
         self._index = index
-        self._embedder = embedder
-        self._reranker = reranker
         self._clock = clock
+        self._tuning = tuning or Tuning()
+        self._routes = Routes(index, embedder, late, self._tuning)
+        self._cross = CrossStage(index, reranker)
+        self._cache = RankingCache(cache_seconds)
         self.integrity = Integrity(keys, ledger)
 
     @property
@@ -71,32 +83,34 @@ class RecallPipeline:
         """Rows left out since the start because they were not as they were written."""
         return self.integrity.counts.total()
 
-    async def recall(self, principal: Principal, request: RecallRequest, floor: float = 0.0) -> RecallAnswer:
+    @property
+    def cache_hits(self) -> int:
+        """Recalls since the start whose ranking was remembered."""
+        return self._cache.hits
+
+    async def recall(
+        self,
+        principal: Principal,
+        request: RecallRequest,
+        floor: float = 0.0,
+        helpful: Mapping[str, int] = _NO_ONE,
+    ) -> RecallAnswer:
         """The few memories that answer the query. Raises Forbidden for a filter beyond the credential.
 
-        `floor`: the least score where the request names none. Parts that fail or are late are named
-        in `degraded`; the answer comes all the same, within the request's deadline.
+        A part that fails or is late is named in `degraded`; what is ready then is the answer. `helpful`:
+        by memory, how often it was called helpful less how often not.
         """
         started = time.monotonic()
         seconds = request.deadline_ms / 1000
-        end = started + seconds
-        where = self._where(principal, request)
+        now = self._clock.now()
+        where = self._where(principal, request, now)
+        asked = understand(request.query, now, request.timezone)
         await self.integrity.follow()
-        limit = EXACT_LIMIT if request.mode == "exact" else max(ROUTE_LIMIT, 3 * request.top_k)
-        found = await routes.ask(
-            request,
-            where,
-            limit,
-            seconds * (1 - RESERVE),
-            tenant=principal.tenant,
-            index=self._index,
-            embedder=self._embedder,
-        )
-        progress = Progress(degraded=list(found.degraded))
-        candidates = fuse(found.routes)
+        progress = Progress()
         try:
-            async with asyncio.timeout(max(end - time.monotonic(), 0)):
-                await self._refine(principal, request, where, candidates, found.vector, end, progress)
+            async with asyncio.timeout_at(asyncio.get_running_loop().time() + seconds):
+                ranking = await self._rank(principal, request, asked, where, seconds * (1 - RESERVE), progress)
+                await self._refine(principal, request, asked, where, ranking, helpful, now, progress)
         except TimeoutError:
             progress.degraded.append("deadline")
         except RearviewError as error:
@@ -107,7 +121,7 @@ class RecallPipeline:
             progress.spans,
             request,
             floor if request.min_score is None else request.min_score,
-            self._clock.now(),
+            now,
         )
         return RecallAnswer(
             recall_id=f"r_{secrets.token_hex(12)}",
@@ -115,7 +129,7 @@ class RecallPipeline:
             degraded=tuple(dict.fromkeys(progress.degraded)),
             hidden=hidden.model_copy(update={"state": progress.hidden_state}),
             took_ms=round((time.monotonic() - started) * 1000, 2),
-            explain=self._explain(principal, found) if request.explain else None,
+            explain=self._explain(principal, asked, progress) if request.explain else None,
         )
 
     def holds(self, memory: Memory) -> bool:
@@ -130,13 +144,13 @@ class RecallPipeline:
                 return False  # it was changed while we looked: not what was asked for, and no alarm
         return self.holds(memory)
 
-    def _where(self, principal: Principal, request: RecallRequest) -> Where:
+    def _where(self, principal: Principal, request: RecallRequest, now: datetime) -> Where:
         where = where_of(principal, request.filters)
         if request.as_of is not None:
             return in_states(valid_at(where, request.as_of, begun=True), RECALLABLE)
         states = self._shown_states(request)
         if State.SUPERSEDED not in states:  # those have ended by their nature
-            where = valid_at(where, self._clock.now(), begun=False)
+            where = valid_at(where, now, begun=False)
         return in_states(where, states if request.filters.state is not None else (State.ACTIVE, State.PENDING))
 
     @staticmethod
@@ -145,106 +159,155 @@ class RecallPipeline:
             return tuple(s for s in request.filters.state if s in RECALLABLE)
         return (State.ACTIVE, State.SUPERSEDED) if request.as_of else (State.ACTIVE,)
 
+    async def _rank(
+        self,
+        principal: Principal,
+        request: RecallRequest,
+        asked: Understood,
+        where: Where,
+        seconds: float,
+        progress: Progress,
+    ) -> Ranking:
+        """Candidates in the fused order: remembered, if nothing in the scope has changed since, or found now."""
+        tenant = principal.tenant
+        key = self._cache.key(principal, request, asked)
+        await self._index.follow(tenant)
+        held = await self._index.held(tenant)
+        version = held.version if held else None
+        known = self._cache.get(key, version)
+        if known is not None:
+            progress.notes = {"cache": "the ranking was remembered", **known.notes}
+            return known
+        limit = EXACT_LIMIT if request.mode == "exact" else max(LEAST_DEPTH, 3 * request.top_k)
+        found = await self._routes.ask(tenant, request, asked, where, limit, seconds)
+        progress.degraded += found.degraded
+        candidates = ranked(found, asked, request.mode, self._tuning.of(asked.language), explain=request.explain)
+        notes = {
+            "routes": {
+                "keyword": int((found.table.keyword > 0).sum()),
+                "dense": len(found.table) if found.vector is not None else 0,
+                "late": len(found.table) if found.late is not None else 0,
+            },
+            "skipped": found.skipped,
+            "scope_in_memory": found.held is not None,
+            "considered": len(found.table),
+        }
+        progress.notes = notes
+        ranking = Ranking(candidates, found.vector, dict(found.parts), found.records, notes)
+        if not found.degraded and found.held is not None and found.held.version == version:
+            self._cache.put(key, version, ranking)
+        return ranking
+
     async def _refine(
         self,
         principal: Principal,
         request: RecallRequest,
+        asked: Understood,
         where: Where,
-        candidates: Sequence[Candidate],
-        vector: Vector | None,
-        end: float,
+        ranking: Ranking,
+        helpful: Mapping[str, int],
+        now: datetime,
         progress: Progress,
     ) -> None:
         """Turn candidates into hits, leaving in `progress` the best answer after every step."""
-        await self._verify(principal, request, where, candidates, progress)
-        if request.recency_weight:
-            now = self._clock.now()
-            for seen in progress.hits:
-                seen.order += request.recency_weight * recency(age_days(seen.when, now))
-            progress.hits.sort(key=lambda s: (-s.order, s.memory.id))
-        await self._score(principal.tenant, request, vector, progress)
-        await self._rerank(principal.tenant, request, end, progress)
-        shown = progress.hits[: request.top_k]
-        if not present.fits_whole(shown, request.token_budget):
-            progress.spans = await self._index.spans(principal.tenant, [s.found_part for s in shown])
+        tenant = principal.tenant
+        waiting = await self._boosted(tenant, request, asked, ranking, helpful, now)
+        if request.mode == "exact":
+            literal = fold(request.query)
+            waiting = [s for s in waiting if literal in fold(s.memory.text)]
+        else:
+            depth = max(LEAST_DEPTH, 2 * request.top_k)
+            head = waiting[:depth]
+            progress.hits = await self._verified(principal, request, where, head[: request.top_k], progress)
+            head = await self._cross.reranked(tenant, request, head, progress.degraded, progress.notes)
+            waiting = [*await self._diverse(tenant, head), *waiting[depth:]]
+        progress.hits = await self._verified(principal, request, where, waiting, progress)
+        if not present.fits_whole(progress.hits, request.token_budget):
+            progress.spans = await self._index.spans(tenant, [s.found_part for s in progress.hits])
 
-    async def _verify(
+    async def _boosted(
         self,
-        principal: Principal,
+        tenant: str,
         request: RecallRequest,
-        where: Where,
-        candidates: Sequence[Candidate],
-        progress: Progress,
-    ) -> None:
-        """Read candidates in order until enough of them hold; count what their state hides."""
-        wanted = max(request.top_k, RERANK_DEPTH if self._reranker else 0)
-        if request.recency_weight:
-            wanted = len(candidates)  # age may lift any of them
-        literal = fold(request.query) if request.mode == "exact" else None
-        at = 0
-        while at < len(candidates) and len(progress.hits) < wanted:
-            chunk = candidates[at : at + wanted - len(progress.hits) + 3]
-            at += len(chunk)
-            ids = [c.id for c in chunk]
-            records = await self._index.get(principal.tenant, ids, fresh=request.after is not None)
-            for candidate in chunk:
-                memory = records.get(candidate.id)
-                if memory is None or memory.state is State.FORGOTTEN or not principal.sees(memory):
-                    continue
-                if not await self._sound(principal.tenant, memory) or not fits(memory, where):
-                    continue
-                if memory.state not in self._shown_states(request):
-                    progress.hidden_state += 1
-                elif literal is None or literal in fold(memory.text):
-                    score = _evidence(candidate, request)
-                    progress.hits.append(Seen(candidate, memory, score, candidate.fused))
+        asked: Understood,
+        ranking: Ranking,
+        helpful: Mapping[str, int],
+        now: datetime,
+    ) -> list[Seen]:
+        """Candidates with their records, in the order that boosts leave them in."""
+        candidates = ranking.candidates
+        missing = [c.id for c in candidates if c.id not in ranking.records]
+        records = ranking.records
+        if missing:
+            records = records | await self._index.get(tenant, missing, fresh=request.after is not None)
+        held = await self._index.held(tenant)
+        seen = []
+        for candidate in candidates:
+            memory = records.get(candidate.id)
+            if memory is None or memory.state is State.FORGOTTEN:
+                continue
+            added = boosts_of(
+                memory, asked, request.recency_weight, now, helpful.get(memory.id, 0), self._tuning.boosts
+            )
+            part = ranking.parts.get(memory.id, 0)
+            if held is not None:
+                part = held.best_part(memory.id, asked.terms, ranking.vector)
+            order = candidate.total + sum(added.values())
+            seen.append(Seen(candidate, memory, candidate.evidence, order, part, added))
+        seen.sort(key=lambda s: -s.order)  # stable: equals stay in the fused order
+        return seen
 
-    async def _score(self, tenant: str, request: RecallRequest, vector: Vector | None, progress: Progress) -> None:
-        """Where the model ran, evidence is the cosine: ask for it where only keywords found a hit."""
-        missing = [s for s in progress.hits if "dense" not in s.candidate.routes]
-        if not missing or vector is None or request.mode == "exact":
-            return
-        parts = await self._index.spans(tenant, [(s.memory.id, s.candidate.part) for s in missing])
-        for seen in missing:
-            part = parts.get((seen.memory.id, seen.candidate.part))
-            if part is not None:
-                seen.score = evidence.from_cosine(float(part.vector @ vector))
+    async def _verified(
+        self, principal: Principal, request: RecallRequest, where: Where, waiting: list[Seen], progress: Progress
+    ) -> list[Seen]:
+        """The first `top_k` that hold; counts what their state hides on the way."""
+        hits: list[Seen] = []
+        hidden = 0
+        for seen in waiting:
+            if len(hits) == request.top_k:
+                break
+            memory = seen.memory
+            if not principal.sees(memory) or not fits(memory, where):
+                continue
+            if memory.id not in progress.sound:
+                progress.sound[memory.id] = await self._sound(principal.tenant, memory)
+            if not progress.sound[memory.id]:
+                continue
+            if memory.state not in self._shown_states(request):
+                hidden += 1
+            else:
+                hits.append(seen)
+        progress.hidden_state = hidden
+        return hits
 
-    async def _rerank(self, tenant: str, request: RecallRequest, end: float, progress: Progress) -> None:
-        """The reranker's say, if there is one and it comes in time; else the order stays."""
-        head = progress.hits[:RERANK_DEPTH]
-        if self._reranker is None or len(head) < 2 or request.mode == "exact":
-            return
-        try:
-            async with asyncio.timeout(max(end - time.monotonic(), 0) * (1 - RESERVE)):
-                spans = await self._index.spans(tenant, present.too_long(head, LONG_CHARACTERS))
-                texts = [present.part_text(s, spans) for s in head]  # a model reads only the start of a long text
-                scores = await self._reranker.scores(request.query, texts)
-        except (TimeoutError, RearviewError) as error:
-            log.warning("reranker skipped: %s", type(error).__name__)
-            progress.degraded.append("reranker")
-            return
-        low = min(scores)
-        span = (max(scores) - low) or 1.0
-        reranked = [
-            replace(seen, order=seen.order + RERANK_WEIGHT * (score - low) / span)
-            for seen, score in zip(head, scores, strict=True)
-        ]
-        reranked.sort(key=lambda s: (-s.order, s.memory.id))
-        progress.hits = reranked + progress.hits[RERANK_DEPTH:]
+    async def _diverse(self, tenant: str, head: list[Seen]) -> list[Seen]:
+        """The head again, each now behind what says something else and is nearly as good."""
+        held = await self._index.held(tenant)
+        if held is None:
+            return head
+        of = [held.parts.get(s.memory.id, ())[s.part : s.part + 1] for s in head]
+        vectors = [part[0].vector if part else None for part in of]
+        return [head[i] for i in diverse([s.order for s in head], vectors)]
 
-    def _explain(self, principal: Principal, found: routes.Found) -> dict[str, object]:
+    def _explain(self, principal: Principal, asked: Understood, progress: Progress) -> dict[str, object]:
+        late = self._routes.late
         return {
-            "routes": {name: len(matches) for name, matches in found.routes.items()},
-            "reranker": self._reranker.name if self._reranker else "off: none is configured",
-            "embedder": self._embedder.name,
+            **progress.notes,
+            "understood": {
+                "language": asked.language,
+                "terms": list(asked.terms),
+                "exact": list(asked.phrases),
+                "asks_when": asked.when,
+                "time": [_instant(ms) for ms in asked.span] if asked.span else None,
+                "asks_recent": asked.recent,
+                "kinds": sorted(kind.value for kind in asked.kinds),
+                "outcome": asked.outcome.value if asked.outcome else None,
+            },
+            "late": late.name if late else None,
+            "embedder": self._routes.embedder.name,
             "scope": {"tenant": principal.tenant, "agent": principal.agent, "user": principal.user},
         }
 
 
-def _evidence(candidate: Candidate, request: RecallRequest) -> float:
-    if request.mode == "exact":
-        return 1.0
-    if "dense" in candidate.routes:
-        return evidence.from_cosine(candidate.routes["dense"][1])
-    return evidence.from_bm25(candidate.routes["keyword"][1])
+def _instant(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()

@@ -4,7 +4,7 @@ The floor comes last, so that raising it drops hits and never makes room for oth
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from rearview_pipelines.memory import Memory
@@ -13,19 +13,21 @@ from rearview_pipelines.recall.actionable import actionable
 from rearview_pipelines.recall.answers import Excerpt, Hidden, Hit
 from rearview_pipelines.recall.boosts import age_days
 from rearview_pipelines.recall.budget import fit
-from rearview_pipelines.recall.fusion import Candidate
+from rearview_pipelines.recall.ranking import Candidate
 from rearview_pipelines.requests import RecallRequest
 from rearview_pipelines.text.tokens import count_tokens
 
 
 @dataclass
 class Seen:
-    """A candidate with its verified record, its evidence (0 to 1) and its place in the order."""
+    """A candidate with its record, its evidence (0 to 1), its place in the order, and the part that matched."""
 
     candidate: Candidate
     memory: Memory
     score: float
     order: float
+    part: int = 0
+    boosts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def when(self) -> datetime:
@@ -33,7 +35,7 @@ class Seen:
 
     @property
     def found_part(self) -> tuple[str, int]:
-        return (self.memory.id, self.candidate.part)
+        return (self.memory.id, self.part)
 
 
 def fits_whole(hits: Sequence[Seen], budget: int | None) -> bool:
@@ -76,9 +78,12 @@ def _hit(seen: Seen, text: str, cut: Part | None, request: RecallRequest, now: d
         }
         reasons = {
             "routes": routes,
-            "fused": round(seen.candidate.fused, 4),
+            "shares": {name: round(share, 4) for name, share in seen.candidate.shares.items()},
+            "fused": round(seen.candidate.total, 4),
+            "boosts": {name: round(boost, 4) for name, boost in seen.boosts.items()},
             "order": round(seen.order, 4),
-            "part": seen.candidate.part,
+            "part": seen.part,
+            "beside": list(seen.candidate.near),
         }
     return Hit.model_construct(
         **(dict(seen.memory) | {"text": text}),

@@ -1,84 +1,229 @@
-"""Ask the index by every route that the mode and the language allow, side by side, in time."""
+"""Ask every route that the mode and the language allow, side by side and in time: what is ready is used."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from rearview_pipelines.errors import RearviewError
-from rearview_pipelines.ports import Embedder, Match, MemoryIndex, Vector, Where
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.models.late import knows
+from rearview_pipelines.ports import Embedder, HeldScope, LateInteraction, Match, MemoryIndex, Vector, Where
+from rearview_pipelines.recall.cold import best_parts, table_of
+from rearview_pipelines.recall.fusion import in_context
+from rearview_pipelines.recall.table import Floats, Ints, Table
+from rearview_pipelines.recall.tuning import Tuning
+from rearview_pipelines.recall.understand import Understood
 from rearview_pipelines.requests import RecallRequest
-from rearview_pipelines.text.analyse import terms_of
-from rearview_pipelines.text.language import language_of
 
 log = logging.getLogger(__name__)
 
-MAX_QUERY_TERMS = 64
-"""Distinct terms asked for; a query pasted from a document says no more after that."""
+WHOLE = 2000
+"""A scope of so many memories is compared token by token as a whole; of a larger one, candidates are."""
+CANDIDATES = 100
+"""Rows that each route puts forward: cutting to the best of BM25 in context costs .007 of recall@10, 200 no less."""
+COLD_LIMIT = 50
+"""Parts asked of each route where nothing is held in memory. On Milvus Lite each costs .7 ms."""
 
 
 @dataclass
 class Found:
-    routes: dict[str, list[Match]] = field(default_factory=dict)
-    degraded: list[str] = field(default_factory=list)
+    """What the routes answered. `late`: (rows, query tokens). `context`: BM25 in context of the whole scope.
+
+    `skipped`: routes that were not asked, and why. `held`: the scope in memory that answered, if one did.
+    `records`: those that were read on the way.
+    """
+
+    table: Table
+    context: Floats
+    late: Floats | None = None
     vector: Vector | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    held: HeldScope | None = None
+    records: dict[str, Memory] = field(default_factory=dict)
 
 
-async def ask(
-    request: RecallRequest,
-    where: Where,
-    limit: int,
-    seconds: float,
-    *,
-    tenant: str,
-    index: MemoryIndex,
-    embedder: Embedder,
-) -> Found:
-    """Matches by route. A route that fails or is late is named in `degraded`, never raised."""
-    found = Found()
-    fresh = request.after is not None
-    following = asyncio.ensure_future(index.follow(tenant))  # while the query is embedded
-    calls: dict[str, Callable[[], Awaitable[list[Match]]]] = {}
+@dataclass(frozen=True)
+class Routes:
+    """The parts that are asked. `late` of None: there is no late interaction."""
 
-    async def dense() -> list[Match]:
-        found.vector = await embedder.query(request.query)
-        await following
-        return await index.dense(tenant, where, found.vector, limit, fresh=fresh)
+    index: MemoryIndex
+    embedder: Embedder
+    late: LateInteraction | None = None
+    tuning: Tuning = field(default_factory=Tuning)
 
-    async def keyword() -> list[Match]:
-        terms = list(dict.fromkeys(terms_of(request.query)))[:MAX_QUERY_TERMS]
-        await following
-        return await index.keyword(tenant, where, terms, limit, fresh=fresh)
+    async def ask(
+        self, tenant: str, request: RecallRequest, asked: Understood, where: Where, limit: int, seconds: float
+    ) -> Found:
+        """Rows with what each route says of them. A route that fails or is late is named, never raised."""
+        end = asyncio.get_running_loop().time() + max(seconds, 0.0)
+        found = Found(_nothing(), np.zeros(0, np.float32))
+        dense, late = self._allowed(request, asked, found)
+        vector = asyncio.ensure_future(self.embedder.query(request.query)) if dense else None
+        ahead = asyncio.ensure_future(self.late.prepare(request.query)) if late and self.late else None
+        whole: asyncio.Future[Any] | None = None
+        try:
+            if not await _in_time(self.index.follow(tenant), end, "index", found):
+                return found
+            found.held = await self.index.held(tenant, fresh=request.after is not None)
+            ids = found.held.passing(where, WHOLE) if late and found.held else None
+            if ids and self.late:
+                whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
+            if vector is not None:
+                await _in_time(_result(vector, found), end, "embedder", found)
+            await self._gather(tenant, request, asked, where, limit, end, found)
+            if late and self.late and len(found.table):
+                if whole is None:
+                    rows = self._candidates(found, asked)
+                    found.table, found.context = found.table.only(rows), found.context[rows]
+                    ids = list(found.table.ids)
+                    whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
+                await _in_time(_compared(whole, ids or [], found), end, "reranker", found)
+        finally:
+            for task in (vector, ahead, whole):
+                if task is not None and not task.done():
+                    task.cancel()
+                elif task is not None and not task.cancelled():
+                    task.exception()  # heard, so that nothing is said of it later
+        return found
 
-    if request.mode in ("hybrid", "semantic"):
-        if request.mode == "semantic" or knows(embedder, request.query):
-            calls["dense"] = dense
-        else:
+    def _allowed(self, request: RecallRequest, asked: Understood, found: Found) -> tuple[bool, bool]:
+        """Whether the embedder and late interaction are asked."""
+        if request.mode in ("keyword", "exact"):
+            found.skipped |= {"dense": f"mode {request.mode}", "late": f"mode {request.mode}"}
+            return False, False
+        if not asked.words:
+            found.skipped |= {"dense": "the query holds no word", "late": "the query holds no word"}
+            return False, False
+        known = request.mode == "semantic" or knows(self.embedder.languages, request.query)
+        late = self.late is not None and knows(self.late.languages, request.query)
+        if not known:
+            found.skipped["dense"] = f"{self.embedder.name} does not know {asked.language}"
+        if not late:
+            reason = "none is configured" if self.late is None else f"{self.late.name} does not know {asked.language}"
+            found.skipped["late"] = reason
+        if not known and not late:
             found.degraded.append("language")
-    if request.mode in ("hybrid", "keyword", "exact"):
-        calls["keyword"] = keyword
-    tasks = {name: asyncio.ensure_future(call()) for name, call in calls.items()}
-    done, late = await asyncio.wait(tasks.values(), timeout=max(seconds, 0.0))
-    for task in late:
-        task.cancel()
-    following.cancel()
-    for name, task in tasks.items():
-        word = {"dense": "embedder", "keyword": "keyword"}[name]
-        if task not in done:
-            found.degraded += [word, "deadline"]
-        elif error := task.exception():
-            log.warning("route %s failed: %s", name, type(error).__name__)
-            if not isinstance(error, RearviewError):
-                log.debug("its cause", exc_info=error)
-            found.degraded.append(word)
+        return known, late
+
+    async def _gather(
+        self,
+        tenant: str,
+        request: RecallRequest,
+        asked: Understood,
+        where: Where,
+        limit: int,
+        end: float,
+        found: Found,
+    ) -> None:
+        terms = asked.terms if request.mode != "semantic" else ()
+        if found.held is not None:
+            found.table = found.held.table(where, terms, found.vector)
+            if request.mode == "semantic":
+                found.skipped["keyword"] = "mode semantic"
         else:
-            found.routes[name] = task.result()
-    if not found.routes and tasks:
-        found.degraded.append("index")
-    return found
+            await self._cold(tenant, request, where, terms, max(COLD_LIMIT, limit), end, found)
+        found.context = in_context(found.table, self.tuning.of(asked.language))
+
+    async def _cold(
+        self,
+        tenant: str,
+        request: RecallRequest,
+        where: Where,
+        terms: Sequence[str],
+        limit: int,
+        end: float,
+        found: Found,
+    ) -> None:
+        fresh = request.after is not None
+        calls: dict[str, Awaitable[list[Match]]] = {}
+        if found.vector is not None:
+            calls["dense"] = self.index.dense(tenant, where, found.vector, limit, fresh=fresh)
+        if terms:
+            calls["keyword"] = self.index.keyword(tenant, where, terms, limit, fresh=fresh)
+        routes: dict[str, list[Match]] = {}
+
+        async def one(name: str) -> None:
+            routes[name] = await calls[name]
+
+        words = {"dense": "index", "keyword": "keyword"}
+        done = await asyncio.gather(*(_in_time(one(name), end, words[name], found) for name in calls))
+        if calls and not any(done):
+            found.degraded.append("index")
+            return
+        ids = list(dict.fromkeys(match.id for matches in routes.values() for match in matches))
+
+        async def read() -> None:
+            found.records.update(await self.index.get(tenant, ids, fresh=fresh))
+
+        await _in_time(read(), end, "index", found)
+        found.table = table_of([found.records[id_] for id_ in ids if id_ in found.records], routes)
+        found.parts = best_parts(routes)
+
+    def _candidates(self, found: Found, asked: Understood) -> Ints:
+        """Rows worth comparing token by token: the best of every route, and what stands beside the very best."""
+        table = found.table
+        if len(table) <= 2 * CANDIDATES:
+            return np.arange(len(table))
+        chosen = [_top(found.context, CANDIDATES)]
+        if not np.isnan(table.dense).all():
+            cosines = np.nan_to_num(table.dense, nan=-1.0)
+            chosen.append(_top(cosines, CANDIDATES))
+        beside = table.near[chosen[0][:20]].ravel()
+        chosen.append(beside[beside >= 0])
+        if asked.recent or asked.span:
+            when = table.occurred
+            if asked.span:
+                inside = (when >= asked.span[0]) & (when < asked.span[1])
+                chosen.append(_top(np.where(inside, found.context + 1, 0), CANDIDATES // 2))
+            else:
+                chosen.append(np.argsort(-when, kind="stable")[: CANDIDATES // 5])
+        return np.unique(np.concatenate(chosen))
 
 
-def knows(embedder: Embedder, text: str) -> bool:
-    """Whether the embedder was trained on the language of a text; one that cannot tell, does."""
-    language = language_of(text)
-    return embedder.languages is None or language == "und" or language in embedder.languages
+def _top(values: Floats, count: int) -> Ints:
+    """Rows of the highest values, best first; none of a value of 0 or less."""
+    order = np.argsort(-values, kind="stable")[:count]
+    return order[values[order] > 0]
+
+
+def _nothing() -> Table:
+    return table_of([], {})
+
+
+async def _result(vector: "asyncio.Future[Vector]", found: Found) -> None:
+    found.vector = await vector
+
+
+async def _compared(call: "asyncio.Future[Vector]", ids: Sequence[str], found: Found) -> None:
+    """Put what was compared beside the rows it belongs to: between the two a memory may have come or gone."""
+    compared = await call
+    if list(found.table.ids) != list(ids):
+        place = {id_: row for row, id_ in enumerate(ids)}
+        missing = np.full((1, compared.shape[1]), np.nan, np.float32)
+        padded = np.concatenate([compared, missing])
+        compared = padded[[place.get(id_, -1) for id_ in found.table.ids]]
+    if not np.isnan(compared).all():
+        found.late = compared
+    else:
+        found.skipped["late"] = "no candidate has token vectors"
+
+
+async def _in_time(work: Awaitable[None], end: float, word: str, found: Found) -> bool:
+    """Whether it was done by then; if not, `degraded` says what was not."""
+    try:
+        async with asyncio.timeout_at(end):
+            await work
+    except TimeoutError:
+        found.degraded += [word, "deadline"]
+        return False
+    except RearviewError as error:
+        log.warning("%s failed: %s", word, type(error).__name__)
+        found.degraded.append(word)
+        return False
+    return True

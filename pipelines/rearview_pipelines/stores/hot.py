@@ -16,7 +16,7 @@ from typing import Protocol
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Changes, Inspected, Match, MemoryIndex, Part, Vector, Where
+from rearview_pipelines.ports import Changes, Inspected, Match, MemoryIndex, Part, Tokens, Vector, Where
 from rearview_pipelines.stores.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -35,11 +35,15 @@ class ChangeLog(Protocol):
 
 
 class LoadableIndex(MemoryIndex, Protocol):
-    async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
+    async def everything(
+        self, tenant: str, limit: int, *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]] | None:
         """All memories of a tenant with their parts; None if there are more than `limit` rows."""
         ...
 
-    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+    async def whole(
+        self, tenant: str, ids: Sequence[str], *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]]:
         """These memories with their parts; what is not there is left out."""
         ...
 
@@ -58,7 +62,8 @@ class _Held:
 class HotIndex:
     """`MemoryIndex` over another. `limit`: rows held at most, over all tenants; 0 holds none.
 
-    `changes` of None: this is the writer's own, and what it writes is all that changes.
+    `changes` of None: this is the writer's own, and what it writes is all that changes. Only the writer,
+    which writes parts again, holds their token vectors too.
     """
 
     def __init__(self, index: LoadableIndex, changes: ChangeLog | None, dimension: int, limit: int) -> None:
@@ -66,6 +71,7 @@ class HotIndex:
         self._changes = changes
         self._dimension = dimension
         self._limit = limit
+        self._tokens = changes is None
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
@@ -109,7 +115,9 @@ class HotIndex:
         return True
 
     async def _refresh(self, tenant: str, scope: Scope, ids: Sequence[str]) -> None:
-        found = {memory.id: (memory, parts) for memory, parts in await self._index.whole(tenant, ids)}
+        found = {
+            memory.id: (memory, parts) for memory, parts in await self._index.whole(tenant, ids, tokens=self._tokens)
+        }
         for id_ in ids:
             if id_ in found:
                 scope.put(*found[id_])
@@ -127,7 +135,7 @@ class HotIndex:
         touched = self._touched[tenant] = set()
         try:
             start = await self._changes.changes(tenant, "", 0) if self._changes else Changes("", 0, None)
-            everything = await self._index.everything(tenant, self._limit)
+            everything = await self._index.everything(tenant, self._limit, tokens=self._tokens)
             if everything is None:
                 self._not_before[tenant] = time.monotonic() + AGAIN_SECONDS
                 return
@@ -224,7 +232,7 @@ class HotIndex:
         return {id_: scope.memories[id_] for id_ in ids if id_ in scope.memories}
 
     async def parts(self, tenant: str, ids: Sequence[str]) -> dict[str, tuple[Part, ...]]:
-        scope = await self._scope(tenant)
+        scope = await self._scope(tenant) if self._tokens else None
         if scope is None:
             return await self._index.parts(tenant, ids)
         return {id_: scope.parts[id_] for id_ in ids if id_ in scope.parts}
@@ -235,6 +243,14 @@ class HotIndex:
             return await self._index.spans(tenant, found)
         parts = {(id_, number): held.scope.parts.get(id_, ())[number : number + 1] for id_, number in found}
         return {key: part[0] for key, part in parts.items() if part}
+
+    async def tokens(
+        self, tenant: str, late: str, ids: Sequence[str] | None = None, *, most: int | None = None
+    ) -> dict[str, Tokens] | None:
+        return await self._index.tokens(tenant, late, ids, most=most)
+
+    async def held(self, tenant: str, *, fresh: bool = False) -> Scope | None:
+        return await self._at_hand(tenant, fresh)
 
     async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
         scope = await self._at_hand(tenant, fresh)

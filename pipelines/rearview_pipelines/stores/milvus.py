@@ -14,16 +14,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import grpc
+import numpy as np
 from pymilvus import AsyncMilvusClient
 from pymilvus.exceptions import MilvusException
 
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Condition, Inspected, Match, Part, Vector, Where
+from rearview_pipelines.ports import Condition, Inspected, Match, Part, Tokens, Vector, Where
 from rearview_pipelines.stores.collection import CHANNEL, COLLECTION, prepare
 from rearview_pipelines.stores.expressions import expression
-from rearview_pipelines.stores.rows import memory_of, part_of, row_id, rows_of
+from rearview_pipelines.stores.rows import memory_of, part_of, row_id, rows_of, unpacked
 
 log = logging.getLogger(__name__)
 # It logs a traceback with the request's content for every failed call, which we report ourselves.
@@ -31,9 +32,12 @@ logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
-_PART_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
+TOKEN_WINDOW = 2000
+"""Rows read at a time with their token vectors: about 6 KB each, and a message has its limit."""
+_SPAN_FIELDS = ["memory", "part", "start_at", "end_at", "terms", "vector"]
+_PART_FIELDS = [*_SPAN_FIELDS, "tokens"]
 _RECORD_FIELDS = ["id", "tenant", "record", "text"]
-_WHOLE_FIELDS = [*_PART_FIELDS, "id", "tenant", "record", "text"]
+_WHOLE_FIELDS = [*_SPAN_FIELDS, *_RECORD_FIELDS]
 _DAY = 24 * 3600 * 1000
 _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
 """Milliseconds of creation time read at a step when listing; 0: all that is left."""
@@ -113,23 +117,53 @@ class MilvusIndex:
 
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         keys = [row_id(id_, part) for id_, part in found]
-        rows = await self._by_key(tenant, keys, _PART_FIELDS, fresh=False)
+        rows = await self._by_key(tenant, keys, _SPAN_FIELDS, fresh=False)
         return {(row["memory"], row["part"]): part_of(row) for row in rows}
 
-    async def everything(self, tenant: str, limit: int) -> list[tuple[Memory, tuple[Part, ...]]] | None:
+    async def everything(
+        self, tenant: str, limit: int, *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]] | None:
         """All memories of a tenant with their parts; None if there are more than `limit` rows."""
-        rows = await self._rows(tenant, Where(), _WHOLE_FIELDS, fresh=True, most=limit + 1)
+        rows = await self._rows(tenant, Where(), _whole_fields(tokens), fresh=True, most=limit + 1)
         return None if len(rows) > limit else _memories(rows)
 
-    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+    async def tokens(
+        self, tenant: str, late: str, ids: Sequence[str] | None = None, *, most: int | None = None
+    ) -> dict[str, Tokens] | None:
+        fields = ["memory", "part", "tokens"]
+        if ids is None:
+            rows = await self._rows(tenant, Where(), fields, fresh=True, most=None if most is None else most + 1)
+            if most is not None and len(rows) > most:
+                return None
+        else:
+            keys = [row_id(id_, part) for id_ in ids for part in (0, 1)]
+            rows = await self._by_key(tenant, keys, fields, fresh=True)
+            rows += await self._further_parts(tenant, rows, fields)
+        found: dict[str, list[Tokens]] = {}
+        for row in sorted(rows, key=lambda r: (r["memory"], r["part"])):
+            vectors, made_by = unpacked(row["tokens"])
+            if vectors is not None and made_by == late:
+                found.setdefault(row["memory"], []).append(vectors)
+        return {id_: np.concatenate(parts) for id_, parts in found.items()}
+
+    async def whole(
+        self, tenant: str, ids: Sequence[str], *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]]:
         """These memories with their parts; what is not there is left out."""
+        fields = _whole_fields(tokens)
         keys = [row_id(id_, part) for id_ in ids for part in (0, 1)]
-        rows = await self._by_key(tenant, keys, _WHOLE_FIELDS, fresh=True)
+        rows = await self._by_key(tenant, keys, fields, fresh=True)
+        return _memories(rows + await self._further_parts(tenant, rows, fields))
+
+    async def _further_parts(
+        self, tenant: str, rows: Sequence[Mapping[str, Any]], fields: list[str]
+    ) -> list[dict[str, Any]]:
+        """Parts from the third on, of memories whose first two were read by key: how many, only a walk finds."""
         long = tuple(row["memory"] for row in rows if row["part"] == 1)
-        if long:  # how many more parts these have, only a walk finds
-            where = Where((Condition("memory", "in", long), Condition("part", "gt", 1)))
-            rows += await self._rows(tenant, where, _WHOLE_FIELDS, fresh=True)
-        return _memories(rows)
+        if not long:
+            return []
+        where = Where((Condition("memory", "in", long), Condition("part", "gt", 1)))
+        return await self._rows(tenant, where, fields, fresh=True)
 
     async def inspect(self, tenant: str, ids: Sequence[str] | None = None) -> list[Inspected]:
         where = Where() if ids is None else Where((Condition("memory", "in", tuple(ids)),))
@@ -138,6 +172,9 @@ class MilvusIndex:
         for row in rows:
             found.setdefault(_split(row["id"])[0], []).append(row)
         return [_inspected(id_, sorted(of, key=lambda r: r["part"])) for id_, of in found.items()]
+
+    async def held(self, tenant: str, *, fresh: bool = False) -> None:
+        """Nothing is held in memory here."""
 
     async def dense(self, tenant: str, where: Where, vector: Vector, limit: int, *, fresh: bool = False) -> list[Match]:
         hits = await self._search(tenant, where, vector, "vector", {"metric_type": "COSINE"}, limit, fresh)
@@ -232,12 +269,13 @@ class MilvusIndex:
                 return []
             rows: list[dict[str, Any]] = []
             offset = 0
+            size = TOKEN_WINDOW if {"tokens", "*"} & set(fields) else SCAN_WINDOW - 1
             while True:
                 window = await self._client.query(
                     COLLECTION,
                     filter=expression(tenant, where),
                     output_fields=fields,
-                    limit=SCAN_WINDOW - 1,
+                    limit=size,
                     offset=offset,
                     partition_names=[partition],
                     timeout=self._timeout,
@@ -245,7 +283,7 @@ class MilvusIndex:
                 )
                 rows += window
                 offset += len(window)
-                if len(window) < SCAN_WINDOW - 1 or (most is not None and len(rows) >= most):
+                if len(window) < size or (most is not None and len(rows) >= most):
                     return rows
 
     async def _known_partition(self, tenant: str) -> str | None:
@@ -263,6 +301,10 @@ class MilvusIndex:
             await self._client.create_partition(COLLECTION, name, timeout=self._timeout)
             self._partitions.add(name)
         return name
+
+
+def _whole_fields(tokens: bool) -> list[str]:
+    return [*_WHOLE_FIELDS, "tokens"] if tokens else _WHOLE_FIELDS
 
 
 def _memories(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Memory, tuple[Part, ...]]]:

@@ -4,9 +4,10 @@ One row a part; the record and the text are in the first. Nothing is null (serve
 cannot): an absent string is "", an absent bound the far future.
 """
 
+import base64
 import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Layer, Memory, Signature
-from rearview_pipelines.ports import Condition, Part, Where
+from rearview_pipelines.ports import Condition, Part, Tokens, Where
 
 _NOT_ITS_OWN = Signature(kid="moved", mac="")
+_UNREADABLE: tuple[Tokens, str] = (np.zeros((1, 1), np.int8), "unreadable")
 FOREVER = 2**62
 """Milliseconds; the end of what has none."""
 
@@ -89,6 +91,7 @@ def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[
             "text": memory.text if part.number == 0 else "",
             "terms": part.terms,
             "vector": part.vector,
+            "tokens": _packed(part),
         }
         for part in (parts or [Part(0, 0, 0, "", nowhere)])
     ]
@@ -105,7 +108,7 @@ def is_nowhere(row: Mapping[str, Any]) -> bool:
     if "vector" not in row:
         return True
     vector = np.asarray(row["vector"], np.float32)
-    empty = (row["start_at"], row["end_at"], row["terms"], row["part"]) == (0, 0, "", 0)
+    empty = (row["start_at"], row["end_at"], row["terms"], row["part"], row.get("tokens", "")) == (0, 0, "", 0, "")
     return empty and bool(np.array_equal(vector, _nowhere(len(vector))))
 
 
@@ -133,13 +136,41 @@ def memory_of(row: Mapping[str, Any]) -> Memory:
 
 
 def part_of(row: Mapping[str, Any]) -> Part:
-    return Part(row["part"], row["start_at"], row["end_at"], row["terms"], np.asarray(row["vector"], np.float32))
+    """The part of a row; without token vectors if that column was not read."""
+    tokens, late = unpacked(row.get("tokens", ""))
+    vector = np.asarray(row["vector"], np.float32)
+    return Part(row["part"], row["start_at"], row["end_at"], row["terms"], vector, tokens, late)
+
+
+def _packed(part: Part) -> str:
+    """Token vectors as a string, since no column type that all servers share takes bytes: model:dimension:base64."""
+    if part.tokens is None or not len(part.tokens):
+        return ""
+    return _pack(part.tokens, part.late)
+
+
+def _pack(tokens: Tokens, late: str) -> str:
+    return f"{late}:{tokens.shape[1]}:{base64.b64encode(tokens.tobytes()).decode()}"
+
+
+def unpacked(packed: str) -> tuple[Tokens | None, str]:
+    """(token vectors, the model that made them); what cannot be read is of no model, and named by `verify`."""
+    if not packed:
+        return None, ""
+    late, _, rest = packed.partition(":")
+    dimension, _, body = rest.partition(":")
+    try:
+        flat = np.frombuffer(base64.b64decode(body, validate=True), np.int8)
+        tokens = flat.reshape(-1, int(dimension))
+    except ValueError:
+        return _UNREADABLE
+    return (tokens, late) if _pack(tokens, late) == packed else _UNREADABLE
 
 
 def matches(where: Where, columns: Mapping[str, Any]) -> bool:
     """Whether a row with these columns passes a filter: what `stores.expressions` says to Milvus, said here."""
-    return all(_test(columns, c) for c in where.all_of) and all(
-        any(_test(columns, c) for c in group) for group in where.any_of
+    return all(passes(columns, c) for c in where.all_of) and all(
+        any(passes(columns, c) for c in group) for group in where.any_of
     )
 
 
@@ -148,7 +179,8 @@ def fits(memory: Memory, where: Where) -> bool:
     return matches(where, columns_of(memory) | {"part": 0})
 
 
-def _test(columns: Mapping[str, Any], condition: Condition) -> bool:
+def passes(columns: Mapping[str, Any], condition: Condition) -> bool:
+    """Whether a row with these columns passes one test."""
     held, wanted = columns[condition.field], condition.value
     if isinstance(wanted, tuple):
         if condition.op == "in":
@@ -157,4 +189,14 @@ def _test(columns: Mapping[str, Any], condition: Condition) -> bool:
     return bool(_COMPARE[condition.op](held, wanted))
 
 
-_COMPARE = {"eq": operator.eq, "ge": operator.ge, "gt": operator.gt, "lt": operator.lt}
+def compare(op: str) -> Callable[[Any, Any], Any]:
+    """The comparison that an operator on single values stands for."""
+    return _COMPARE[op]
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "eq": operator.eq,
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "lt": operator.lt,
+}

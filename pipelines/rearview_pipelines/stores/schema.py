@@ -5,7 +5,7 @@ from pymilvus.milvus_client.index import IndexParams
 
 from rearview_pipelines.fields import MAX_NAMESPACE_DEPTH, MAX_TAGS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _STRINGS = {
     "memory": 64, "tenant": 512, "agent": 512, "user_name": 512, "layer": 16, "kind": 16,
     "state": 16, "visibility": 16, "source_kind": 16, "outcome": 16, "lang": 8,
@@ -31,6 +31,7 @@ def collection_schema(dimension: int, *, keyword: bool, note: str) -> Collection
         schema.add_field(name, DataType.ARRAY, element_type=DataType.VARCHAR, max_length=length, max_capacity=capacity)
     schema.add_field("record", DataType.VARCHAR, max_length=MAX_VARCHAR)
     schema.add_field("text", DataType.VARCHAR, max_length=MAX_VARCHAR)
+    schema.add_field("tokens", DataType.VARCHAR, max_length=MAX_VARCHAR)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
     if keyword:
         schema.add_field(

@@ -4,125 +4,168 @@ Milvus Lite walks rows in Python: .7 ms a hit and 50 ms a search. This is the sa
 Not thread-safe; `stores.hot` keeps it in step with the index.
 """
 
-from collections import Counter
+import secrets
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from rearview_pipelines.memory import Memory
+from rearview_pipelines.memory import Memory, SourceKind
 from rearview_pipelines.ports import Match, Part, Vector, Where
-from rearview_pipelines.stores.rows import columns_of, matches
+from rearview_pipelines.recall.signals import Said, said, session_of
+from rearview_pipelines.recall.table import Floats, Table
+from rearview_pipelines.stores.columns import Columns
+from rearview_pipelines.stores.postings import Postings
+from rearview_pipelines.stores.rows import columns_of
+from rearview_pipelines.stores.sessions import Sessions, place_of
+from rearview_pipelines.stores.slots import Slots
 
-K1, B = 0.9, 0.4
-"""BM25's constants, as in the collection's own index (`stores.schema`)."""
 _FIRST_ROOM = 1024
+_NOBODY = -1
 
 
 class Scope:
-    """A slot a part. Freed slots are used again; what stands in none is left out of every search."""
+    """A slot a memory, and a slot a part. Freed slots are used again; what stands in none is in no answer."""
 
     def __init__(self, dimension: int) -> None:
+        self._name, self._changed = secrets.token_hex(4), 0
         self.memories: dict[str, Memory] = {}
         self.parts: dict[str, tuple[Part, ...]] = {}
-        self._columns: dict[str, dict[str, Any]] = {}
-        self._slots: list[tuple[str, int] | None] = []
-        self._slots_of: dict[str, list[int]] = {}
-        self._free: list[int] = []
+        self._slots: Slots[str] = Slots()
+        self._part_slots: Slots[tuple[str, int]] = Slots()
+        self._columns = Columns()
+        self._sessions = Sessions(lambda slot: place_of(self.memories[self._slots.held[slot] or ""]))
+        self._postings = Postings()
+        self._speakers: dict[str, int] = {}
+        self._notes = np.zeros((_FIRST_ROOM, 5), np.int64)
+        """By memory: kind, question, relative, speaker, when it happened."""
         self._vectors = np.zeros((_FIRST_ROOM, dimension), np.float32)
-        self._lengths = np.zeros(_FIRST_ROOM, np.float32)
-        self._postings: dict[str, dict[int, int]] = {}
-        self._arrays: dict[str, tuple[Any, Any]] = {}
+        self._owners = np.full(_FIRST_ROOM, _NOBODY, np.int64)
+        """By part: its memory's slot."""
+
+    @property
+    def version(self) -> str:
+        """Changes whenever what is held does."""
+        return f"{self._name}:{self._changed}"
 
     def __len__(self) -> int:
         """Parts held."""
-        return len(self._slots) - len(self._free)
+        return len(self._part_slots)
 
     def put(self, memory: Memory, parts: Sequence[Part]) -> None:
         """Hold a memory as it is now, in place of what was held of it."""
         self.drop(memory.id)
+        self._changed += 1
         self.memories[memory.id] = memory
         self.parts[memory.id] = tuple(parts)
-        self._columns[memory.id] = columns_of(memory)
-        self._slots_of[memory.id] = [self._place(memory.id, part) for part in parts]
+        slot = self._slots.take(memory.id)
+        columns = columns_of(memory)
+        self._columns.put(slot, columns | {"part": 0})
+        self._sessions.put(slot, session_of(memory))
+        of = said(memory)
+        if slot == len(self._notes):
+            self._notes = np.concatenate([self._notes, np.zeros_like(self._notes)])
+        self._notes[slot] = (of.kind, of.question, of.relative, self._speaker(of), columns["occurred"])
+        for part in parts:
+            self._place(slot, memory, part)
+
+    def _speaker(self, of: Said) -> int:
+        return self._speakers.setdefault(of.speaker, len(self._speakers)) if of.speaker else _NOBODY
+
+    def _place(self, owner: int, memory: Memory, part: Part) -> None:
+        slot = self._part_slots.take((memory.id, part.number))
+        if slot == len(self._owners):
+            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+            self._owners = np.concatenate([self._owners, np.full_like(self._owners, _NOBODY)])
+        self._vectors[slot] = part.vector
+        self._owners[slot] = owner
+        self._postings.put(slot, part.terms.split(), document=memory.source.kind is SourceKind.DOCUMENT)
 
     def drop(self, id_: str) -> None:
-        for slot in self._slots_of.pop(id_, ()):
-            held = self._slots[slot]
-            assert held is not None
-            for term in set(self.parts[id_][held[1]].terms.split()):
-                del self._postings[term][slot]
-                self._arrays.pop(term, None)
-            self._slots[slot] = None
+        if id_ not in self._slots:
+            return
+        self._changed += 1
+        for part in self.parts.pop(id_):
+            slot = self._part_slots.leave((id_, part.number))
+            self._postings.drop(slot, part.terms.split())
             self._vectors[slot] = 0
-            self._lengths[slot] = 0
-            self._free.append(slot)
-        self.memories.pop(id_, None)
-        self.parts.pop(id_, None)
-        self._columns.pop(id_, None)
-
-    def _place(self, id_: str, part: Part) -> int:
-        if self._free:
-            slot = self._free.pop()
-            self._slots[slot] = (id_, part.number)
-        else:
-            slot = len(self._slots)
-            self._slots.append((id_, part.number))
-            if slot == len(self._vectors):
-                self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
-                self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
-        terms = part.terms.split()
-        self._vectors[slot] = part.vector
-        self._lengths[slot] = len(terms)
-        for term, count in Counter(terms).items():
-            self._postings.setdefault(term, {})[slot] = count
-            self._arrays.pop(term, None)
-        return slot
+            self._owners[slot] = _NOBODY
+        slot = self._slots.leave(id_)
+        self._columns.drop(slot)
+        self._sessions.drop(slot, session_of(self.memories.pop(id_)))
 
     def dense(self, where: Where, vector: Vector, limit: int) -> list[Match]:
-        scores = self._vectors[: len(self._slots)] @ vector
-        return self._best(where, scores, np.arange(len(scores)), limit)
+        return self._best(where, self._cosines(vector), limit, least=None)
 
     def keyword(self, where: Where, terms: Sequence[str], limit: int) -> list[Match]:
-        """BM25 as Lucene computes it, over the parts of the scope."""
-        scores = np.zeros(len(self._slots), np.float32)
-        count = max(len(self), 1)
-        average = float(self._lengths.sum()) / count or 1.0
-        for term in dict.fromkeys(terms):
-            slots, frequencies = self._posting(term)
-            if len(slots):
-                idf = np.log(1 + (count - len(slots) + 0.5) / (len(slots) + 0.5))
-                norm = K1 * (1 - B + B * self._lengths[slots] / average)
-                scores[slots] += idf * frequencies * (K1 + 1) / (frequencies + norm)
-        return self._best(where, scores, np.flatnonzero(scores), limit)
+        return self._best(where, self._words(terms), limit, least=0.0)
 
-    def _posting(self, term: str) -> tuple[Any, Any]:
-        if term not in self._arrays:
-            posting = self._postings.get(term, {})
-            self._arrays[term] = (
-                np.fromiter(posting.keys(), np.int64, len(posting)),
-                np.fromiter(posting.values(), np.float32, len(posting)),
-            )
-        return self._arrays[term]
+    def _cosines(self, vector: Vector) -> Floats:
+        return np.asarray(self._vectors[: len(self._part_slots.held)] @ vector, np.float32)
 
-    def _best(self, where: Where, scores: Any, slots: Any, limit: int) -> list[Match]:
-        """The best `limit` of `slots` that pass the filter, which is asked in the order of the scores."""
-        found: list[Match] = []
-        passes: dict[str, bool] = {}
-        for slot in slots[np.argsort(-scores[slots], kind="stable")]:
-            held = self._slots[slot]
-            if held is None:
-                continue
-            id_, number = held
-            if id_ not in passes:
-                passes[id_] = matches(where, self._columns[id_] | {"part": number})
-            if passes[id_]:
-                found.append(Match(id_, number, float(scores[slot])))
-                if len(found) == limit:
-                    break
-        return found
+    def _words(self, terms: Sequence[str]) -> Floats:
+        return self._postings.scores(terms, len(self._part_slots.held))
+
+    def _best(self, where: Where, scores: Floats, limit: int, least: float | None) -> list[Match]:
+        """The best `limit` parts of what passes the filter, above `least`; equals in the order of their slots."""
+        passing = np.append(self._columns.passing(where), False)  # the last one is nobody's
+        allowed = passing[self._owners[: len(scores)]]
+        if least is not None:
+            allowed &= scores > least
+        slots = np.flatnonzero(allowed)
+        if len(slots) > 4 * limit:  # the rest cannot be among them, and need not be sorted
+            cut = np.partition(scores[slots], len(slots) - limit)[len(slots) - limit]
+            slots = slots[scores[slots] >= cut]
+        slots = slots[np.argsort(-scores[slots], kind="stable")][:limit]
+        keys = [(self._part_slots.held[slot], float(scores[slot])) for slot in slots]
+        return [Match(*key, score) for key, score in keys if key is not None]
+
+    def table(self, where: Where, terms: Sequence[str], vector: Vector | None) -> Table:
+        """All that passes the filter, with what it scores: a row a memory."""
+        self._sessions.settle()
+        slots = np.flatnonzero(self._columns.passing(where))
+        row_of = np.full(len(self._columns) + 1, _NOBODY, np.int64)
+        row_of[slots] = np.arange(len(slots))
+        kind, question, relative, speaker, occurred = self._notes[slots].T
+        ids = [self._slots.held[slot] or "" for slot in slots]
+        dense = np.full(len(slots), np.nan, np.float32)
+        if vector is not None:
+            dense = self._of_memories(self._cosines(vector), np.float32(-2))[slots]
+            dense[dense < -1] = np.nan  # without a part
+        return Table(
+            ids,
+            self._of_memories(self._words(terms), np.float32(0))[slots],
+            dense,
+            row_of[self._sessions.near[slots]],
+            self._sessions.session[slots],
+            kind,
+            question.astype(np.bool_),
+            relative.astype(np.bool_),
+            speaker,
+            occurred,
+            list(self._speakers),
+        )
+
+    def _of_memories(self, scores: Floats, lowest: np.float32) -> Floats:
+        """(memories' slots,) the best of each one's parts."""
+        best = np.full(len(self._columns) + 1, lowest, np.float32)
+        np.maximum.at(best, self._owners[: len(scores)], scores)
+        return best[:-1]
+
+    def best_part(self, id_: str, terms: Sequence[str], vector: Vector | None) -> int:
+        """The number of the part that matched: by its cosine, or without a vector by shared terms."""
+        parts = self.parts.get(id_, ())
+        if len(parts) < 2:
+            return 0
+        if vector is not None:
+            return int(np.argmax([part.vector @ vector for part in parts]))
+        wanted = set(terms)
+        return int(np.argmax([len(wanted & set(part.terms.split())) for part in parts]))
+
+    def passing(self, where: Where, most: int) -> list[str] | None:
+        """Ids of what passes the filter, in the order of `table`; None if there are more than `most`."""
+        slots = np.flatnonzero(self._columns.passing(where))
+        return None if len(slots) > most else [self._slots.held[slot] or "" for slot in slots]
 
     def matching(self, where: Where) -> Iterator[Memory]:
-        for id_, memory in self.memories.items():
-            if matches(where, self._columns[id_] | {"part": 0}):
-                yield memory
+        for slot in np.flatnonzero(self._columns.passing(where)):
+            yield self.memories[self._slots.held[slot] or ""]

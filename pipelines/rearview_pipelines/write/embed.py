@@ -32,6 +32,8 @@ async def embed(work: Work, tools: Tools) -> None:
                 piece.end,
                 joined(terms_of(context + item.draft.text[piece.start : piece.end])),
                 piece.vector,
+                piece.tokens,
+                piece.late,
             )
             for number, piece in enumerate(pieces)
         )

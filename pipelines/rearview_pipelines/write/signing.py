@@ -18,13 +18,16 @@ _PURPOSE = "sign"
 
 
 def digest_of_parts(parts: Sequence[Part]) -> str:
-    """SHA-256 of what is derived from a text, in hex: per part its span, terms and float32 vector."""
+    """SHA-256 of what is derived from a text, in hex: per part its span, terms, float32 vector and token vectors."""
     digest = hashlib.sha256()
     for part in parts:
         terms = part.terms.encode()
         digest.update(f"{part.number}:{part.start}:{part.end}:{len(terms)}:".encode())
         digest.update(terms)
         digest.update(part.vector.astype("<f4").tobytes())
+        if part.tokens is not None and len(part.tokens):
+            digest.update(f"{part.late}:{len(part.tokens)}:".encode())
+            digest.update(part.tokens.tobytes())
     return digest.hexdigest()
 
 

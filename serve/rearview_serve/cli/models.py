@@ -8,19 +8,20 @@ import typer
 
 from rearview_pipelines.errors import InvalidInput
 from rearview_pipelines.models.export import cached, export
+from rearview_pipelines.models.export_late import late_of
 from rearview_serve.cli.output import emit, exit_codes
 from rearview_serve.settings import read_settings
 
 app = typer.Typer(help="Models.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="Print the model's card.")]
-KINDS = ("embedder", "reranker")
+KINDS = ("embedder", "reranker", "late")
 
 
 @app.command("export")
 def export_(
     model: Annotated[str, typer.Argument(help="A name or path as sentence-transformers takes it.")],
     directory: Annotated[Path, typer.Argument(metavar="DIR")],
-    kind: Annotated[str, typer.Option(help="embedder or reranker.")] = "embedder",
+    kind: Annotated[str, typer.Option(help="embedder, reranker or late (late interaction).")] = "embedder",
     as_json: Json = False,
 ) -> None:
     """Write MODEL to DIR as ONNX, checked against the original."""
@@ -40,6 +41,8 @@ def prepare() -> None:
     """Write the configured models to the cache, unless they are there."""
     with exit_codes():
         settings = read_settings()
-        for kind, model in (("embedder", settings.embed_model), ("reranker", settings.rerank_model)):
+        wanted = {"embedder": settings.embed_model, "reranker": settings.rerank_model}
+        wanted["late"] = late_of(settings.late_model)
+        for kind, model in wanted.items():
             if model:
                 print(f"{kind} {model}: {cached(kind, model, settings.models)}")

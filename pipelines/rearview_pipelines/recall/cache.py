@@ -1,0 +1,64 @@
+"""Rankings found before, for as long as nothing in the scope has changed. Verification is never remembered."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.ports import Vector
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.recall.ranking import Candidate
+from rearview_pipelines.recall.understand import Understood
+from rearview_pipelines.requests import RecallRequest
+
+MOST = 2000
+"""Rankings remembered; the one asked for longest ago goes first."""
+_NOT_RANKED = {"explain", "deadline_ms", "after", "token_budget", "min_score", "reveal", "session", "recency_weight"}
+"""Fields of a request that change what is shown, not what is found."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidates in the fused order, and what it takes to show them. `parts`: the one that matched, where known."""
+
+    candidates: Sequence[Candidate]
+    vector: Vector | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
+    records: dict[str, Memory] = field(default_factory=dict)
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+
+class RankingCache:
+    """`seconds` that a ranking is good for; 0: none is remembered. A version of None is never remembered."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._kept: OrderedDict[str, tuple[float, str, Ranking]] = OrderedDict()
+        self.hits = 0
+
+    @staticmethod
+    def key(principal: Principal, request: RecallRequest, asked: Understood) -> str:
+        """Whose eyes, which question; with the time that it names, which moves from day to day."""
+        asks = request.model_dump_json(exclude=_NOT_RANKED)
+        eyes = (principal.tenant, principal.agent, principal.user, request.explain)
+        return f"{eyes!r}|{asked.span!r}|{asks}"
+
+    def get(self, key: str, version: str | None) -> Ranking | None:
+        kept = self._kept.get(key)
+        if kept is None or version is None:
+            return None
+        until, at, ranking = kept
+        if at != version or time.monotonic() > until:
+            del self._kept[key]
+            return None
+        self._kept.move_to_end(key)
+        self.hits += 1
+        return ranking
+
+    def put(self, key: str, version: str | None, ranking: Ranking) -> None:
+        if version is None or self._seconds <= 0:
+            return
+        self._kept[key] = (time.monotonic() + self._seconds, version, ranking)
+        while len(self._kept) > MOST:
+            self._kept.popitem(last=False)

@@ -1,0 +1,82 @@
+"""From what the routes found to ranked candidates, each with its evidence. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rearview_pipelines.recall import evidence
+from rearview_pipelines.recall.fusion import Asked, Weights, fuse
+from rearview_pipelines.recall.routes import Found
+from rearview_pipelines.recall.table import Floats
+from rearview_pipelines.recall.understand import Understood, named
+
+MOST = 200
+"""Candidates that are ranked on; nobody is shown more than half of them."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A memory in the fused order. `total`: its z-sum. `evidence`: 0 to 1. `routes`: (rank from 1, score) by route.
+
+    `shares`: what each signal gave to the total. `near`: ids of the turns beside it.
+    """
+
+    id: str
+    total: float
+    evidence: float
+    routes: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
+
+
+def ranked(
+    found: Found, asked: Understood, mode: str, weights: Mapping[str, Weights], *, explain: bool
+) -> list[Candidate]:
+    """Candidates, best first."""
+    table = found.table
+    if not len(table):
+        return []
+    names = named(table.speakers, asked.folded)
+    fused = fuse(table, Asked(names, asked.when), found.late, weights, found.context)
+    order = fused.order
+    if mode in ("keyword", "exact"):
+        order = order[table.keyword[order] > 0]
+    elif found.vector is None and found.late is None:  # words are all there is: some have to be shared, or near
+        order = order[found.context[order] > 0]
+    ranks = _ranks(found) if explain else {}
+    made = []
+    for row in order[: MOST if mode != "exact" else None]:
+        routes = {name: (int(rank[row]), float(scores[row])) for name, (rank, scores) in ranks.items() if rank[row]}
+        shares = {name: float(values[row]) for name, values in fused.shares.items() if values[row]} if explain else {}
+        near = tuple(table.ids[n] for n in table.near[row] if n >= 0) if explain else ()
+        made.append(
+            Candidate(table.ids[row], float(fused.total[row]), _evidence(found, int(row), mode), routes, shares, near)
+        )
+    return made
+
+
+def _evidence(found: Found, row: int, mode: str) -> float:
+    if mode == "exact":
+        return 1.0
+    if found.late is not None and not np.isnan(found.late[row, 0]):
+        return evidence.from_late(found.late[row])
+    if not np.isnan(found.table.dense[row]):
+        return evidence.from_cosine(float(found.table.dense[row]))
+    return evidence.from_bm25(float(max(found.table.keyword[row], 0)))
+
+
+def _ranks(found: Found) -> dict[str, tuple[Floats, Floats]]:
+    """By route: (rank of each row, 0 where it has none; its score)."""
+    scores = {"keyword": found.table.keyword, "context": found.context}
+    if not np.isnan(found.table.dense).all():
+        scores["dense"] = np.nan_to_num(found.table.dense, nan=0.0)
+    if found.late is not None:
+        scores["late"] = np.nan_to_num(found.late.mean(axis=1), nan=0.0)
+    ranks = {}
+    for name, values in scores.items():
+        rank = np.zeros(len(values), np.float32)
+        rank[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+        rank[values <= 0] = 0
+        ranks[name] = (rank, values)
+    return ranks
