@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from rearview_pipelines.errors import FieldError, InvalidInput
@@ -74,6 +74,12 @@ class Filters(BaseModel):
     since: Instant | None = Field(None, description="Happened at or after.")
     until: Instant | None = Field(None, description="Happened at or before.")
     state: OneOrMany[State] | None = Field(None, description="Admins only.")
+
+    @model_validator(mode="after")
+    def _ends_after_it_starts(self) -> "Filters":
+        if self.since is not None and self.until is not None and self.until < self.since:
+            raise PydanticCustomError("time_range", "{reason}", {"reason": "until is before since"})
+        return self
 
 
 def _tool_call(value: dict[str, Any]) -> dict[str, Any]:
@@ -156,6 +162,23 @@ class RecallRequest(BaseModel):
     reveal: Annotated[bool, Field(strict=True)] = Field(
         False, description="Decrypt what scrubbing encrypted; needs the right `reveal`."
     )
+
+
+class FeedbackRequest(BaseModel):
+    """What the caller thought of a memory that it was handed. `used`, `helpful`: at least one of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    id: Name
+    recall_id: Name | None = None
+    used: Annotated[bool, Field(strict=True)] | None = None
+    helpful: Annotated[bool, Field(strict=True)] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "FeedbackRequest":
+        if self.used is None and self.helpful is None:
+            raise PydanticCustomError("feedback", "{reason}", {"reason": "says neither used nor helpful"})
+        return self
 
 
 class ListRequest(BaseModel):
@@ -262,6 +285,8 @@ _REMEDIES = {
     "json_number": "send it as a string",
     "json_depth": "flatten it",
     "json_value": "send plain JSON",
+    "feedback": "send used, helpful, or both",
+    "time_range": "send an until that is not before since",
     "tool_call": "send an object with name, and if you have them arguments, result, ok",
     "too_long": "send at most {max_length}",
     "too_short": "send at least {min_length}",

@@ -19,11 +19,13 @@ from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.privacy.egress import Egress
 from rearview_pipelines.privacy.scrub import Found, Scrubber
 from rearview_pipelines.recall.answers import ContextAnswer, RecallAnswer
+from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.recall.context import render
 from rearview_pipelines.recall.filters import in_states, where_of
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import (
+    FeedbackRequest,
     Filters,
     ForgetRequest,
     ListRequest,
@@ -33,12 +35,14 @@ from rearview_pipelines.requests import (
     WriteRequest,
 )
 from rearview_pipelines.sessions.transcript import Page, Transcripts
+from rearview_pipelines.traces import Traces, shown_recall
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.identity import is_memory_id
 from rearview_pipelines.write.item import Item
 from rearview_pipelines.write.keys import Keys
 from rearview_pipelines.write.keystore import KeyStore
+from rearview_pipelines.write.usage import Use
 
 READABLE = (State.ACTIVE, State.PENDING, State.SUPERSEDED)
 PAGE = 1000
@@ -72,6 +76,12 @@ class WritePort(Protocol):
     async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int: ...
 
     async def handed(self, handout: Handout) -> None: ...
+
+    async def handout(self, tenant: str, recall_id: str) -> Handout | None: ...
+
+    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use: ...
+
+    async def standing(self, tenant: str) -> Mapping[str, Standing]: ...
 
 
 @dataclass(frozen=True)
@@ -115,12 +125,18 @@ class MemoryService:
         self._trust = trust
         self._clock = clock or SystemClock()
         self._egress = Egress(trust.scrubber if trust else None, trust.keys) if trust else None
+        self._traces = Traces(writer, index)
         self._noting: set[asyncio.Task[None]] = set()
 
     @property
     def tampered(self) -> Mapping[str, int]:
         """Rows left out since the start, by what was wrong with them."""
         return dict(self._recaller.integrity.counts)
+
+    @property
+    def remembered(self) -> int:
+        """Recalls since the start whose ranking was remembered."""
+        return self._recaller.cache_hits
 
     @property
     def rejected_rows(self) -> int:
@@ -138,7 +154,8 @@ class MemoryService:
         if request.reveal:
             principal.require_reveal()
         request = request.model_copy(update={"filters": self._scrubbed(principal, request.filters)})
-        answer = await self._recaller.recall(principal, request, self._floor if floored else 0.0)
+        standing = self._traces.standing(principal.tenant)
+        answer = await self._recaller.recall(principal, request, self._floor if floored else 0.0, standing)
         self._note(principal, request, answer)
         hits = tuple(self._out(hit, reveal=request.reveal) for hit in answer.memories)
         return answer.model_copy(update={"memories": hits})
@@ -159,6 +176,17 @@ class MemoryService:
         if filters.metadata is not None:
             update["metadata"] = scrubber.json(filters.metadata, principal.tenant, Found(), MAX_METADATA_BYTES)
         return filters.model_copy(update=update)
+
+    async def recalled(self, principal: Principal, recall_id: str) -> dict[str, Any]:
+        """What a recall handed out, and where each came from. Raises NotFound for another's, or after seven days."""
+        await self.settled()
+        return shown_recall(*await self._traces.handed_out(principal, recall_id))
+
+    async def feedback(self, principal: Principal, request: FeedbackRequest) -> dict[str, Any]:
+        """Note what the caller thought of a memory that it was handed; answers the counts."""
+        await self.settled()
+        use = await self._traces.feedback(principal, request)
+        return {"id": request.id, "used": use.used, "helpful": use.helpful, "unhelpful": use.unhelpful}
 
     def _note(self, principal: Principal, request: RecallRequest, answer: RecallAnswer) -> None:
         """Tell the writer what was handed out, after the reply: echoes and second sources are judged by it."""
@@ -303,6 +331,7 @@ class MemoryService:
             "dimension": self._embedder.dimension,
             "languages": sorted(languages) if languages is not None else None,
             "reranker": self._reranker.name if self._reranker else None,
+            "late_interaction": self._recaller.late_name,
             "rejected_rows": self.rejected_rows,
             "tampered": dict(self._recaller.integrity.counts),
         }

@@ -13,10 +13,12 @@ from rearview_pipelines.memory import Memory
 from rearview_pipelines.models.files import ModelCard
 from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
 from rearview_pipelines.principal import Principal
+from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import ObserveRequest
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.item import Item
+from rearview_pipelines.write.usage import Use
 
 
 @asynccontextmanager
@@ -127,6 +129,18 @@ class HandleWriter:
     async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int:
         async with translated("Write"):
             return await self._handle.resign.remote(tenant, list(ids), kid)  # type: ignore[no-any-return]
+
+    async def handout(self, tenant: str, recall_id: str) -> Handout | None:
+        async with translated("Write"):
+            return await self._handle.handout.remote(tenant, recall_id)  # type: ignore[no-any-return]
+
+    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use:
+        async with translated("Write"):
+            return await self._handle.feedback.remote(tenant, id_, used, helpful)  # type: ignore[no-any-return]
+
+    async def standing(self, tenant: str) -> Mapping[str, Standing]:
+        async with translated("Write"):
+            return await self._handle.standing.remote(tenant)  # type: ignore[no-any-return]
 
     async def handed(self, handout: Handout) -> None:
         async with translated("Write"):

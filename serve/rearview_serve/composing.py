@@ -14,6 +14,7 @@ from rearview_pipelines.stores.folder import FolderStore
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keystore import KeyStore
+from rearview_pipelines.write.usage import Usage
 from rearview_pipelines.write.writer import Writer
 
 OBJECTS = "objects"
@@ -85,6 +86,7 @@ async def opened_writer(
         ledger,
         parts.scrubber,
         handouts,
+        Usage(parts.objects),
         quota=arguments.quota,
         poison_threshold=arguments.poison_threshold,
     )

@@ -27,7 +27,7 @@ from rearview_pipelines.errors import (
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.answers import ContextAnswer
 from rearview_pipelines.receipts import Receipt, WriteAnswer
-from rearview_pipelines.requests import ForgetRequest, ObserveRequest, parse
+from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import __version__, admin, mcp, openapi, wire
 from rearview_serve.auth import TokenStore
@@ -180,6 +180,19 @@ def _recalls(parts: Ingress) -> APIRouter:
         parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(wire.shown_answer(answer))
 
+    @router.get("/recalls/{id}", response_model=wire.RecallTrace, **openapi.trace())
+    async def recalled(id: str, request: Request) -> Any:
+        """What a recall handed out, and where each memory came from. Kept for seven days."""
+        return JSONResponse(await parts.service.recalled(parts.reader(request), id))
+
+    @router.post("/feedback", response_model=wire.FeedbackOut, **openapi.feedback())
+    async def feedback(request: Request) -> Any:
+        principal = parts.writer(request)
+        asked = parse(FeedbackRequest, await _json(parts, request))
+        answer = await parts.service.feedback(principal, asked)
+        parts.metrics.judged(asked.used, asked.helpful)
+        return JSONResponse(answer)
+
     @router.post("/context", response_model=ContextAnswer, **openapi.context())
     async def context(request: Request) -> Any:
         principal = parts.reader(request)
@@ -267,7 +280,7 @@ def _operations(parts: Ingress) -> APIRouter:
     async def metrics() -> Response:
         """Prometheus text."""
         return Response(
-            parts.metrics.page(parts.service.rejected_rows, parts.service.tampered),
+            parts.metrics.page(parts.service.rejected_rows, parts.service.tampered, parts.service.remembered),
             media_type="text/plain; version=0.0.4",
         )
 

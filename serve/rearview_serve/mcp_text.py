@@ -43,3 +43,7 @@ FORGET = (
     "Forget memories for good: by their ids, or the turns of a session. With dry_run it only says what "
     "would go. With weaken it halves their importance instead of forgetting them."
 )
+FEEDBACK = (
+    "Say what became of a memory that a search gave you: whether you used it, and whether it helped. What helped "
+    "is found sooner the next time."
+)

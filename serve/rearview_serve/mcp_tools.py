@@ -18,6 +18,7 @@ from rearview_pipelines.recall.answers import RecallAnswer
 from rearview_pipelines.requests import (
     MAX_BATCH,
     MAX_DEADLINE_MS,
+    FeedbackRequest,
     Filters,
     ForgetRequest,
     OneOrMany,
@@ -97,6 +98,13 @@ class ForgetArguments(_Arguments):
     )
     dry_run: bool = False
     weaken: bool = Field(False, description="Halve their importance instead.")
+
+
+class FeedbackArguments(_Arguments):
+    memory_id: Name = Field(description="The id of a memory that a search gave you.")
+    recall_id: Name | None = Field(None, description="The recall_id of that search.")
+    used: bool | None = Field(None, description="Whether you used it.")
+    helpful: bool | None = Field(None, description="Whether it helped.")
 
 
 class Tools:
@@ -184,6 +192,19 @@ class Tools:
 
         return await self._in_time(run(), None)
 
+    async def feedback(self, principal: Principal, arguments: FeedbackArguments) -> dict[str, Any]:
+        fields = arguments.model_dump(exclude={"memory_id"}, exclude_none=True)
+
+        async def run() -> dict[str, Any]:
+            with _named({"id": "memory_id"}):
+                asked = parse(FeedbackRequest, {"id": arguments.memory_id, **fields})
+                answer = await self._service.feedback(principal, asked)
+            if self._metrics:
+                self._metrics.judged(asked.used, asked.helpful)
+            return answer
+
+        return await self._in_time(run(), None)
+
     async def _weaken(self, principal: Principal, ids: Sequence[str], *, dry_run: bool) -> dict[str, Any]:
         """Halve the importance of what is still in use; all are read before the first is changed."""
         memories = [await self._service.get(principal, id_) for id_ in ids]
@@ -231,6 +252,7 @@ SPECS = (
     ToolSpec("memory_search", mcp_text.SEARCH, SearchArguments, Tools.search, read_only=True),
     ToolSpec("memory_update", mcp_text.UPDATE, UpdateArguments, Tools.update, destructive=True),
     ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True, idempotent=False),
+    ToolSpec("memory_feedback", mcp_text.FEEDBACK, FeedbackArguments, Tools.feedback, idempotent=False),
 )
 ALIASES = {"memory_store": "memory_write", "memory_recall": "memory_search"}
 """Names that other systems use: answered, not listed."""

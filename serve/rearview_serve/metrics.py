@@ -28,6 +28,23 @@ class Metrics:
         )
         self.receipts = Counter("rearview_writes", "Memories written, by verdict.", ["status"], registry=self.registry)
         self.recalled = Counter("rearview_recalled", "Memories handed out by recalls.", registry=self.registry)
+        self.feedback = Counter(
+            "rearview_feedback",
+            "What callers thought of memories they were handed.",
+            ["verdict"],
+            registry=self.registry,
+        )
+        self.unused = Gauge(
+            "rearview_recalled_unused",
+            "Memories handed out since the start less those that a caller said it used.",
+            registry=self.registry,
+        )
+        self.remembered = Gauge(
+            "rearview_recalls_remembered",
+            "Recalls since the start whose ranking was remembered.",
+            registry=self.registry,
+        )
+        self._handed = self._used = 0
         self.recalls_empty = Counter(
             "rearview_recalls_empty", "Recalls that answered no memory.", registry=self.registry
         )
@@ -69,12 +86,23 @@ class Metrics:
     def answered(self, memories: int, degraded: Sequence[str]) -> None:
         """A recall or a context handed out so many memories."""
         self.recalled.inc(memories)
+        self._handed += memories
         if not memories:
             self.recalls_empty.inc()
         for part in degraded:
             self.degraded.labels(part).inc()
 
-    def page(self, rejected_rows: int, tampered: Mapping[str, int]) -> bytes:
+    def judged(self, used: bool | None, helpful: bool | None) -> None:
+        """A caller said whether it used a memory, or whether that helped."""
+        if used is not None:
+            self.feedback.labels("used" if used else "unused").inc()
+        if helpful is not None:
+            self.feedback.labels("helpful" if helpful else "unhelpful").inc()
+        self._used += bool(used) or bool(helpful)
+
+    def page(self, rejected_rows: int, tampered: Mapping[str, int], remembered: int = 0) -> bytes:
+        self.unused.set(max(self._handed - self._used, 0))
+        self.remembered.set(remembered)
         self.rejected.set(rejected_rows)
         for finding, count in tampered.items():
             self.tampered.labels(finding).set(count)

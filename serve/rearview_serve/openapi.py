@@ -12,14 +12,22 @@ from pydantic.json_schema import models_json_schema
 from swagger_ui_bundle import swagger_ui_path
 
 from rearview_pipelines.memory import Draft
-from rearview_pipelines.requests import Filters, ObserveRequest, RecallRequest, WriteRequest
+from rearview_pipelines.requests import FeedbackRequest, Filters, ObserveRequest, RecallRequest, WriteRequest
 from rearview_serve.wire import Problem
 
 DESCRIPTION = (
     "Write what was learned, recall it later in a few hundred tokens, correct it, forget it. "
     "Every request under /v1 needs `Authorization: Bearer TOKEN`. Errors are `application/problem+json`."
 )
-_MODELS: tuple[type[BaseModel], ...] = (Draft, WriteRequest, ObserveRequest, RecallRequest, Filters, Problem)
+_MODELS: tuple[type[BaseModel], ...] = (
+    Draft,
+    WriteRequest,
+    ObserveRequest,
+    RecallRequest,
+    FeedbackRequest,
+    Filters,
+    Problem,
+)
 _REF = "#/components/schemas/{model}"
 _STATUSES = {
     401: "No valid credential.",
@@ -142,6 +150,19 @@ def context() -> dict[str, Any]:
         "summary": "The same as a block of text for a prompt",
         "responses": _problems(401, 403, 413, 422, 429, 503),
         **_body(_ref(RecallRequest), {"question": {"query": "What do I know about the user's travel?"}}),
+    }
+
+
+def trace() -> dict[str, Any]:
+    return {"summary": "What a recall handed out and where it came from", "responses": _problems(401, 404, 429, 503)}
+
+
+def feedback() -> dict[str, Any]:
+    example = {"recall_id": "r_0f3c", "id": "m_2kq", "used": True, "helpful": True}
+    return {
+        "summary": "Say whether a memory was used, and whether it helped",
+        "responses": _problems(401, 403, 404, 413, 422, 429, 503),
+        **_body(_ref(FeedbackRequest), {"helped": example}),
     }
 
 

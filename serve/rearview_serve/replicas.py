@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from rearview_pipelines.memory import Memory
     from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
+    from rearview_pipelines.recall.boosts import Standing
     from rearview_pipelines.recall.late import LateService
     from rearview_pipelines.receipts import Receipt
     from rearview_pipelines.requests import ObserveRequest
     from rearview_pipelines.stores.milvus import MilvusIndex
     from rearview_pipelines.write.handouts import Handout
     from rearview_pipelines.write.item import Item
+    from rearview_pipelines.write.usage import Use
     from rearview_pipelines.write.writer import Writer
 
 READY_SECONDS = 2.0
@@ -195,6 +197,15 @@ class WriteReplica:
 
     async def resign(self, tenant: str, ids: list[str], kid: str) -> int:
         return await (await self._writer()).resign(tenant, ids, kid)
+
+    async def handout(self, tenant: str, recall_id: str) -> Handout | None:
+        return await (await self._writer()).handout(tenant, recall_id)
+
+    async def feedback(self, tenant: str, id_: str, used: bool | None, helpful: bool | None) -> Use:
+        return await (await self._writer()).feedback(tenant, id_, used=used, helpful=helpful)
+
+    async def standing(self, tenant: str) -> Mapping[str, Standing]:
+        return await (await self._writer()).standing(tenant)
 
     async def handed(self, handout: Handout) -> None:
         await (await self._writer()).handed(handout)

@@ -53,6 +53,38 @@ class RecallOut(BaseModel):
     explain: dict[str, Any] | None = None
 
 
+class HandedOut(BaseModel):
+    """A memory of a recall: where it came from, not what it says. `forgotten`: nothing is left of it."""
+
+    id: str
+    state: str
+    version: int | None = None
+    ref: str | None = None
+    trust: str | None = None
+    source: dict[str, Any] | None = None
+    session: str | None = None
+    created_at: str | None = None
+    superseded_by: str | None = None
+
+
+class RecallTrace(BaseModel):
+    recall_id: str
+    at: str
+    agent: str | None
+    user: str | None
+    session: str | None
+    memories: list[HandedOut]
+
+
+class FeedbackOut(BaseModel):
+    """How often callers said so of this memory."""
+
+    id: str
+    used: int
+    helpful: int
+    unhelpful: int
+
+
 class Problem(BaseModel):
     """application/problem+json (RFC 9457)."""
 

@@ -19,6 +19,7 @@ class Boosts:
     """exact: every quoted phrase and identifier stands in the text. when: it happened in the time that the query
     names. recent: newest of all, where the query asks for what is recent. outcome, kind: what the query asks for.
     importance, confidence: from 0 to 1, off unless set. helpful: it was called helpful more often than not.
+    popular: it is handed out often, where the query asks for what is.
     """
 
     exact: float = 1.5
@@ -29,6 +30,15 @@ class Boosts:
     importance: float = 0.0
     confidence: float = 0.0
     helpful: float = 0.3
+    popular: float = 0.5
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a memory was used. hits: recalls that handed it out. helpful: times it was called so, less times not."""
+
+    hits: int = 0
+    helpful: int = 0
 
 
 def age_days(moment: datetime, now: datetime) -> float:
@@ -42,9 +52,9 @@ def recency(age: float) -> float:
 
 
 def boosts_of(
-    memory: Memory, asked: Understood, recency_weight: float, now: datetime, helpful: int, weights: Boosts
+    memory: Memory, asked: Understood, recency_weight: float, now: datetime, standing: Standing, weights: Boosts
 ) -> dict[str, float]:
-    """What is added, by reason; only reasons that add anything. `helpful`: times helpful less times not."""
+    """What is added, by reason; only reasons that add anything."""
     when = memory.occurred_at or memory.created_at
     found: dict[str, float] = {}
     if asked.phrases:
@@ -61,6 +71,8 @@ def boosts_of(
         found["kind"] = weights.kind
     found["importance"] = weights.importance * memory.importance
     found["confidence"] = weights.confidence * memory.confidence
-    if helpful:
-        found["helpful"] = weights.helpful * helpful / (abs(helpful) + 2)
+    if standing.helpful:
+        found["helpful"] = weights.helpful * standing.helpful / (abs(standing.helpful) + 2)
+    if asked.popular and standing.hits:
+        found["popular"] = weights.popular * standing.hits / (standing.hits + 10)
     return {reason: added for reason, added in found.items() if added}

@@ -30,25 +30,25 @@ class Weights:
     near: float = 0.4
     far: float = 0.25
     session: float = 0.3
-    late_near: float = 0.1
-    late_far: float = 0.2
-    keyword: float = 0.3
+    late_near: float = 0.07
+    late_far: float = 0.12
+    keyword: float = 0.2
     dense: float = 0.1
     keyword_alone: float = 1.0
     dense_alone: float = 0.4
     late: float = 1.0
-    late_session: float = 0.25
+    late_session: float = 0.5
     speaker: float = 0.7
     relative: float = 0.7
-    question: float = 0.2
+    question: float = 0.4
 
 
 _NO_DIALOGUE = {"speaker": 0.0, "relative": 0.0, "question": 0.0}
 _NO_CONTEXT = {"near": 0.0, "far": 0.0, "session": 0.0, "late_session": 0.0}
 DEFAULTS: Mapping[str, Weights] = {
     "turn": Weights(),
-    "document": replace(Weights(), dense_alone=0.6, **_NO_DIALOGUE, **_NO_CONTEXT),
-    "other": replace(Weights(), dense_alone=0.6, **_NO_DIALOGUE),
+    "document": replace(Weights(), keyword=0.4, dense=0.5, dense_alone=0.8, **_NO_DIALOGUE, **_NO_CONTEXT),
+    "other": replace(Weights(), keyword=0.3, dense=0.2, dense_alone=0.6, **_NO_DIALOGUE),
 }
 """By kind of row. Signals of dialogue mislead among documents (SciFact nDCG@10 .666 with them, .691 without)."""
 _KINDS = {"turn": TURN, "document": DOCUMENT, "other": OTHER}

@@ -16,7 +16,7 @@ from rearview_pipelines.ports import Clock, Embedder, LateInteraction, MemoryInd
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall import present
 from rearview_pipelines.recall.answers import RecallAnswer
-from rearview_pipelines.recall.boosts import boosts_of
+from rearview_pipelines.recall.boosts import Standing, boosts_of
 from rearview_pipelines.recall.cache import Ranking, RankingCache
 from rearview_pipelines.recall.cross import CrossStage
 from rearview_pipelines.recall.diversity import diverse
@@ -40,7 +40,8 @@ EXACT_LIMIT = 1000
 """Parts looked through for a literal match."""
 RESERVE = 0.2
 """Share of the deadline kept for what comes after the routes."""
-_NO_ONE: Mapping[str, int] = {}
+_UNUSED: Mapping[str, Standing] = {}
+_NONE = Standing()
 
 
 @dataclass
@@ -84,6 +85,11 @@ class RecallPipeline:
         return self.integrity.counts.total()
 
     @property
+    def late_name(self) -> str | None:
+        """The late interaction model; None where there is none."""
+        return self._routes.late.name if self._routes.late else None
+
+    @property
     def cache_hits(self) -> int:
         """Recalls since the start whose ranking was remembered."""
         return self._cache.hits
@@ -93,12 +99,12 @@ class RecallPipeline:
         principal: Principal,
         request: RecallRequest,
         floor: float = 0.0,
-        helpful: Mapping[str, int] = _NO_ONE,
+        standing: Mapping[str, Standing] = _UNUSED,
     ) -> RecallAnswer:
         """The few memories that answer the query. Raises Forbidden for a filter beyond the credential.
 
-        A part that fails or is late is named in `degraded`; what is ready then is the answer. `helpful`:
-        by memory, how often it was called helpful less how often not.
+        A part that fails or is late is named in `degraded`; what is ready then is the answer. `standing`:
+        by memory, how it was used so far.
         """
         started = time.monotonic()
         seconds = request.deadline_ms / 1000
@@ -110,7 +116,7 @@ class RecallPipeline:
         try:
             async with asyncio.timeout_at(asyncio.get_running_loop().time() + seconds):
                 ranking = await self._rank(principal, request, asked, where, seconds * (1 - RESERVE), progress)
-                await self._refine(principal, request, asked, where, ranking, helpful, now, progress)
+                await self._refine(principal, request, asked, where, ranking, standing, now, progress)
         except TimeoutError:
             progress.degraded.append("deadline")
         except RearviewError as error:
@@ -205,13 +211,13 @@ class RecallPipeline:
         asked: Understood,
         where: Where,
         ranking: Ranking,
-        helpful: Mapping[str, int],
+        standing: Mapping[str, Standing],
         now: datetime,
         progress: Progress,
     ) -> None:
         """Turn candidates into hits, leaving in `progress` the best answer after every step."""
         tenant = principal.tenant
-        waiting = await self._boosted(tenant, request, asked, ranking, helpful, now)
+        waiting = await self._boosted(tenant, request, asked, ranking, standing, now)
         if request.mode == "exact":
             literal = fold(request.query)
             waiting = [s for s in waiting if literal in fold(s.memory.text)]
@@ -231,7 +237,7 @@ class RecallPipeline:
         request: RecallRequest,
         asked: Understood,
         ranking: Ranking,
-        helpful: Mapping[str, int],
+        standing: Mapping[str, Standing],
         now: datetime,
     ) -> list[Seen]:
         """Candidates with their records, in the order that boosts leave them in."""
@@ -246,9 +252,8 @@ class RecallPipeline:
             memory = records.get(candidate.id)
             if memory is None or memory.state is State.FORGOTTEN:
                 continue
-            added = boosts_of(
-                memory, asked, request.recency_weight, now, helpful.get(memory.id, 0), self._tuning.boosts
-            )
+            used = standing.get(memory.id, _NONE)
+            added = boosts_of(memory, asked, request.recency_weight, now, used, self._tuning.boosts)
             part = ranking.parts.get(memory.id, 0)
             if held is not None:
                 part = held.best_part(memory.id, asked.terms, ranking.vector)

@@ -42,6 +42,7 @@ async def forget(memories: Sequence[Memory], tools: Tools) -> None:
     await persist(rows, events, before, tools)
     for tombstone in tombstones:
         await tools.index.drop_parts(tombstone.tenant, tombstone.id, 1)
+        await tools.usage.forget(tombstone.tenant, [tombstone.id])
 
 
 async def resign(tenant: str, ids: Sequence[str], kid: str, tools: Tools) -> int:

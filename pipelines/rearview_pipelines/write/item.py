@@ -12,6 +12,7 @@ from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.keys import Keys
+from rearview_pipelines.write.usage import Usage
 
 
 @dataclass
@@ -112,6 +113,7 @@ class Tools:
     ledger: Ledger
     scrubber: Scrubber | None = None
     handouts: Handouts = field(default_factory=Handouts)
+    usage: Usage = field(default_factory=Usage)
     changes: ChangeNotes = field(default_factory=ChangeNotes)
     quota: int | None = None
     poison_threshold: float = 0.7

@@ -14,6 +14,7 @@ from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
+from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
 from rearview_pipelines.sessions.transcript import Transcripts
@@ -30,6 +31,7 @@ from rearview_pipelines.write.quota import within_quota
 from rearview_pipelines.write.records import sign_records, superseded
 from rearview_pipelines.write.relate.stage import of_same_key, relate
 from rearview_pipelines.write.screen import screen
+from rearview_pipelines.write.usage import Use
 
 PREPARE: tuple[Stage, ...] = (guard, identify, known, embed, screen)
 """Run side by side. `known` is here to spare the model what is stored already."""
@@ -151,10 +153,25 @@ class Writer:
     async def handed(self, handout: Handout) -> None:
         """Remember what a recall handed out."""
         await self._tools.handouts.note(handout)
+        await self._tools.usage.recalled(handout.tenant, handout.ids, self._tools.clock.now())
+
+    async def handout(self, tenant: str, recall_id: str) -> Handout | None:
+        """What a recall handed out, if it is remembered."""
+        return self._tools.handouts.find(tenant, recall_id)
+
+    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use:
+        """Count what a caller thought of a memory."""
+        return await self._tools.usage.feedback(tenant, id_, used=used, helpful=helpful)
+
+    async def standing(self, tenant: str) -> Mapping[str, Standing]:
+        """By memory, how it was used so far: only what moves an order."""
+        uses = await self._tools.usage.of(tenant)
+        return {id_: Standing(use.hits, use.helpful - use.unhelpful) for id_, use in uses.items()}
 
     async def close(self) -> None:
         """Write what is only kept in memory yet."""
         await self._tools.handouts.flush()
+        await self._tools.usage.flush()
 
     async def ping(self) -> None:
         """Raises Unavailable unless the index answers, BrokenLedger if the ledger does not hold."""

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.requests import ForgetRequest, ObserveRequest, parse
+from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
@@ -28,6 +28,7 @@ class Backend(Protocol):
     def forget(self, ids: list[str]) -> Any: ...
     def stats(self) -> Any: ...
     def observe(self, body: Any) -> Any: ...
+    def feedback(self, body: Any) -> Any: ...
     def verify(self) -> Any: ...
     def keys(self) -> Any: ...
     def rotate_key(self) -> Any: ...
@@ -61,6 +62,9 @@ class RemoteBackend:
 
     def observe(self, body: Any) -> Any:
         return self._client.call("POST", "/v1/observe", body)
+
+    def feedback(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/feedback", body)
 
     def verify(self) -> Any:
         return self._client.call("GET", "/v1/verify")
@@ -116,6 +120,9 @@ class LocalBackend:
     def observe(self, body: Any) -> Any:
         receipts = self._run(self._service.observe(self._principal, parse(ObserveRequest, body)))
         return {"receipts": [r.model_dump(mode="json") for r in receipts]}
+
+    def feedback(self, body: Any) -> Any:
+        return self._run(self._service.feedback(self._principal, parse(FeedbackRequest, body)))
 
     def verify(self) -> Any:
         return self._run(self._service.verify(self._principal))

@@ -81,6 +81,22 @@ def recall(
 
 
 @app.command()
+def feedback(
+    id: str,
+    recall_id: Annotated[str | None, typer.Option(help="The recall that handed it out.")] = None,
+    used: Annotated[bool | None, typer.Option("--used/--unused", help="Whether it was used.")] = None,
+    helpful: Annotated[bool | None, typer.Option("--helpful/--unhelpful", help="Whether it helped.")] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Say what became of a memory that was recalled."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        body = {"id": id, "recall_id": recall_id, "used": used, "helpful": helpful}
+        answer = backend.feedback({k: v for k, v in body.items() if v is not None})
+        emit(answer, as_json, lambda a: iter([f"{a['id']}: used {a['used']}, helpful {a['helpful']} times"]))
+
+
+@app.command()
 def get(id: str, data: Data = None, as_json: Json = False) -> None:
     """Show one memory."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
