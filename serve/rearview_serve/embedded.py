@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.models.embedder import OnnxEmbedder
@@ -24,9 +25,25 @@ from rearview_serve.milvus_process import FLUSH_BYTES
 from rearview_serve.settings import Settings
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """The service, and the parts below it that measuring looks at: the store itself, past every cache."""
+
+    service: MemoryService
+    index: MilvusIndex
+    embedder: OnnxEmbedder
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
     """Own the data folder and serve it from here. Raises SetupError if another process owns it."""
+    async with opened_parts(settings) as parts:
+        yield parts.service
+
+
+@asynccontextmanager
+async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
+    """The same, with the parts below the service."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
@@ -73,7 +90,7 @@ async def opened(settings: Settings) -> AsyncIterator[MemoryService]:
         # While the caller says hello: the first write or recall needs it, listing the tools does not.
         threading.Thread(target=parts.scrubber.warm, name="warm", daemon=True).start()
         try:
-            yield service
+            yield Embedded(service, index, embedder)
         finally:
             await service.settled()
             await writer.close()

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_serve.cli import models, ndjson, tokens, trust
+from rearview_serve.cli import evaluate, models, ndjson, tokens, trust
 from rearview_serve.cli.backend import connected
 from rearview_serve.cli.options import Data, Json
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.add_typer(tokens.app, name="token")
 app.add_typer(models.app, name="models")
 app.add_typer(trust.keys, name="keys")
+app.command("eval")(evaluate.evaluate)
 app.command()(trust.observe)
 app.command()(trust.verify)
 

@@ -1,0 +1,1 @@
+"""Measuring recall: rankings against what was relevant, two configurations against each other."""
