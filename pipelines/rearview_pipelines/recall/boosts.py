@@ -55,24 +55,25 @@ def boosts_of(
     memory: Memory, asked: Understood, recency_weight: float, now: datetime, standing: Standing, weights: Boosts
 ) -> dict[str, float]:
     """What is added, by reason; only reasons that add anything."""
-    when = memory.occurred_at or memory.created_at
     found: dict[str, float] = {}
+    when = memory.occurred_at or memory.created_at
     if asked.phrases:
         text = fold(memory.text)
         held = sum(phrase in text for phrase in asked.phrases) / len(asked.phrases)
         found["exact"] = weights.exact * held
     if asked.span and asked.span[0] <= millis(when) < asked.span[1]:
         found["when"] = weights.when
-    weight = max(recency_weight, weights.recent if asked.recent else 0.0)
-    found["recent"] = weight * recency(age_days(when, now))
+    if weight := max(recency_weight, weights.recent if asked.recent else 0.0):
+        found["recent"] = weight * recency(age_days(when, now))
     if asked.outcome is not None and memory.outcome is asked.outcome:
         found["outcome"] = weights.outcome
     if memory.kind in asked.kinds:
         found["kind"] = weights.kind
-    found["importance"] = weights.importance * memory.importance
-    found["confidence"] = weights.confidence * memory.confidence
+    if weights.importance or weights.confidence:
+        found["importance"] = weights.importance * memory.importance
+        found["confidence"] = weights.confidence * memory.confidence
     if standing.helpful:
         found["helpful"] = weights.helpful * standing.helpful / (abs(standing.helpful) + 2)
     if asked.popular and standing.hits:
         found["popular"] = weights.popular * standing.hits / (standing.hits + 10)
-    return {reason: added for reason, added in found.items() if added}
+    return {reason: added for reason, added in found.items() if added} if found else found

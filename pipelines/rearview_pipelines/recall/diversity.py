@@ -14,17 +14,17 @@ def diverse(order: Sequence[float], vectors: Sequence[Vector | None]) -> list[in
     """Positions in their new order, the best first. `order`: what they were ordered by; None: nothing is like it."""
     if not order:
         return []
-    low, high = min(order), max(order)
-    relevance = [(value - low) / ((high - low) or 1.0) for value in order]
-    left = list(range(len(order)))
-    nearest = [0.0] * len(order)
+    dimension = next((len(v) for v in vectors if v is not None), 1)
+    matrix = np.stack([np.zeros(dimension, np.float32) if v is None else v for v in vectors])
+    alike = matrix @ matrix.T
+    values = np.asarray(order, np.float32)
+    spread = float(values.max() - values.min()) or 1.0
+    relevance = RELEVANCE * (values - values.min()) / spread
+    nearest = np.zeros(len(order), np.float32)
     chosen: list[int] = []
-    while left:
-        best = max(left, key=lambda i: (RELEVANCE * relevance[i] - (1 - RELEVANCE) * nearest[i], -i))
-        left.remove(best)
+    for _ in order:
+        best = int(np.argmax(relevance - (1 - RELEVANCE) * nearest))
         chosen.append(best)
-        for i in left:
-            a, b = vectors[best], vectors[i]
-            if a is not None and b is not None:
-                nearest[i] = max(nearest[i], float(np.dot(a, b)))
+        relevance[best] = -np.inf
+        nearest = np.maximum(nearest, alike[best])
     return chosen

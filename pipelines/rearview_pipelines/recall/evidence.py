@@ -10,15 +10,16 @@ LATE_NONE, LATE_FULL = 0.45, 0.95
 """Mean MaxSim of a text that has nothing to do with the query, and of one that answers it word for word."""
 
 
-def from_cosine(cosine: float) -> float:
-    return min(max(cosine, 0.0), 1.0)
+def from_cosine(cosines: Floats) -> Floats:
+    return np.clip(cosines, 0, 1)
 
 
-def from_bm25(score: float) -> float:
+def from_bm25(scores: Floats) -> Floats:
     """Saturated: s / (s + half)."""
-    return score / (score + BM25_HALF) if score > 0 else 0.0
+    least = np.maximum(scores, 0)
+    return np.asarray(least / (least + BM25_HALF), np.float32)
 
 
-def from_late(best: Floats) -> float:
-    """`best`: (query tokens,) what each finds best in the text; their mean, spread over 0 to 1."""
-    return min(max((float(np.mean(best)) - LATE_NONE) / (LATE_FULL - LATE_NONE), 0.0), 1.0)
+def from_late(best: Floats) -> Floats:
+    """`best`: (memories, query tokens), what each token finds best; their means, spread over 0 to 1."""
+    return np.asarray(np.clip((best.mean(axis=1) - LATE_NONE) / (LATE_FULL - LATE_NONE), 0, 1), np.float32)

@@ -24,6 +24,7 @@ class Integrity:
         self._keys = keys
         self._ledger = ledger
         self.counts: Counter[str] = Counter()
+        self._digests: dict[str, tuple[Memory, str]] = {}
         self.suspects: dict[tuple[str, str], Finding] = {}
 
     async def follow(self) -> None:
@@ -34,16 +35,32 @@ class Integrity:
         if self._ledger is not None:
             await self._ledger.followed()
 
+    def _digest(self, memory: Memory) -> str | None:
+        """Its digest if its signature holds. The same object, which nothing can change, is computed once."""
+        kid = memory.signature.kid if memory.signature else ""
+        known = self._digests.get(memory.id)
+        if known is not None and known[0] is memory and self._keys.knowing(kid).usable(kid) is not None:
+            return known[1]
+        digest = verified_digest(memory, self._keys)
+        if digest is not None:
+            self._digests[memory.id] = (memory, digest)
+            if len(self._digests) > MOST:
+                self._digests.pop(next(iter(self._digests)))
+        return digest
+
     def look(self, memory: Memory) -> Finding | None:
         """What is wrong with a record, if anything is."""
-        digest = verified_digest(memory, self._keys)
+        digest = self._digest(memory)
         if digest is None:
             return Finding.UNSIGNED if memory.signature is None else Finding.ALTERED
         return None if self._ledger is None else self._ledger.head.judge(memory, digest)
 
     def holds(self, memory: Memory) -> bool:
         """Whether a record may be served. One that may not is counted and logged by id."""
-        finding = self.look(memory)
+        return self.settled(memory, self.look(memory))
+
+    def settled(self, memory: Memory, finding: Finding | None) -> bool:
+        """The same, of a record that was looked at."""
         key = (memory.tenant, memory.id)
         if finding is None:
             self.suspects.pop(key, None)  # it was put back

@@ -34,8 +34,8 @@ from rearview_pipelines.write.keys import Keys
 
 log = logging.getLogger(__name__)
 
-LEAST_DEPTH = 40
-"""Candidates that are verified and boosted, or twice top_k where that is more."""
+LEAST_DEPTH = 20
+"""Candidates that are put in order for good, or twice top_k where that is more."""
 EXACT_LIMIT = 1000
 """Parts looked through for a literal match."""
 RESERVE = 0.2
@@ -144,11 +144,12 @@ class RecallPipeline:
 
     async def _sound(self, tenant: str, memory: Memory) -> bool:
         """The same, for a row that may have been read from a replica of the store that lags behind."""
-        if self.integrity.look(memory) is Finding.REPLAYED:
+        finding = self.integrity.look(memory)
+        if finding is Finding.REPLAYED:
             newest = (await self._index.get(tenant, [memory.id], fresh=True)).get(memory.id)
             if newest is not None and newest.version > memory.version and self.holds(newest):
                 return False  # it was changed while we looked: not what was asked for, and no alarm
-        return self.holds(memory)
+        return self.integrity.settled(memory, finding)
 
     def _where(self, principal: Principal, request: RecallRequest, now: datetime) -> Where:
         where = where_of(principal, request.filters)

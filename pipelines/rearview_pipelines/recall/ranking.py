@@ -8,7 +8,7 @@ import numpy as np
 from rearview_pipelines.recall import evidence
 from rearview_pipelines.recall.fusion import Asked, Weights, fuse
 from rearview_pipelines.recall.routes import Found
-from rearview_pipelines.recall.table import Floats
+from rearview_pipelines.recall.table import Floats, Ints
 from rearview_pipelines.recall.understand import Understood, named
 
 MOST = 200
@@ -45,25 +45,30 @@ def ranked(
     elif found.vector is None and found.late is None:  # words are all there is: some have to be shared, or near
         order = order[found.context[order] > 0]
     ranks = _ranks(found) if explain else {}
+    order = order[: MOST if mode != "exact" else None]
+    strength = _evidence(found, order, mode)
     made = []
-    for row in order[: MOST if mode != "exact" else None]:
+    for place, row in enumerate(order):
         routes = {name: (int(rank[row]), float(scores[row])) for name, (rank, scores) in ranks.items() if rank[row]}
         shares = {name: float(values[row]) for name, values in fused.shares.items() if values[row]} if explain else {}
         near = tuple(table.ids[n] for n in table.near[row] if n >= 0) if explain else ()
-        made.append(
-            Candidate(table.ids[row], float(fused.total[row]), _evidence(found, int(row), mode), routes, shares, near)
-        )
+        made.append(Candidate(table.ids[row], float(fused.total[row]), float(strength[place]), routes, shares, near))
     return made
 
 
-def _evidence(found: Found, row: int, mode: str) -> float:
+def _evidence(found: Found, rows: Ints, mode: str) -> Floats:
+    """(rows,) by MaxSim where there is late interaction, else by cosine, else by BM25."""
     if mode == "exact":
-        return 1.0
-    if found.late is not None and not np.isnan(found.late[row, 0]):
-        return evidence.from_late(found.late[row])
-    if not np.isnan(found.table.dense[row]):
-        return evidence.from_cosine(float(found.table.dense[row]))
-    return evidence.from_bm25(float(max(found.table.keyword[row], 0)))
+        return np.ones(len(rows), np.float32)
+    strength = evidence.from_bm25(found.table.keyword[rows])
+    strength = _where_known(evidence.from_cosine(found.table.dense[rows]), strength)
+    if found.late is not None:
+        strength = _where_known(evidence.from_late(found.late[rows]), strength)
+    return strength
+
+
+def _where_known(better: Floats, else_: Floats) -> Floats:
+    return np.where(np.isnan(better), else_, better)
 
 
 def _ranks(found: Found) -> dict[str, tuple[Floats, Floats]]:
