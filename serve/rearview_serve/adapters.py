@@ -11,6 +11,7 @@ from ray.serve.handle import DeploymentHandle
 from rearview_pipelines.errors import RearviewError, Unavailable
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.models.files import ModelCard
+from rearview_pipelines.models.opening import Facts
 from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.boosts import Standing
@@ -36,23 +37,13 @@ async def translated(part: str) -> AsyncIterator[None]:
 
 
 class HandleEmbedder:
-    """`Embedder` in the Embed deployment; facts of the model from its card."""
+    """`Embedder` in the Embed deployment; what it is, from its card."""
 
-    def __init__(self, handle: DeploymentHandle, card: ModelCard) -> None:
+    def __init__(self, handle: DeploymentHandle, facts: Facts) -> None:
         self._handle = handle
-        self._card = card
-
-    @property
-    def name(self) -> str:
-        return self._card.identity
-
-    @property
-    def dimension(self) -> int:
-        return self._card.dimension
-
-    @property
-    def languages(self) -> frozenset[str] | None:
-        return None if self._card.languages is None else frozenset(self._card.languages)
+        self.name = facts.name
+        self.dimension = facts.dimension
+        self.languages = facts.languages
 
     async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]:
         if not passages:

@@ -16,6 +16,7 @@ class AppArguments(BaseModel):
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds one call to it may take.")
     hot_rows: int = Field(20_000, ge=0, description="Rows a recall replica keeps in memory. 0: none.")
     embed_folder: str = Field(description="Folder with the embedding model as ONNX.")
+    embed_other_folder: str | None = Field(None, description="Folder of a second embedding model. None: one only.")
     rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")
     late_folder: str | None = Field(None, description="Folder with the late interaction model as ONNX. None: off.")
     fusion: dict[str, dict[str, float]] = Field(default_factory=dict, description="Weights by kind or language.kind.")

@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from rearview_pipelines.errors import Unavailable
-from rearview_pipelines.models.embedder import OnnxEmbedder
 from rearview_pipelines.models.export import cached
 from rearview_pipelines.models.export_late import late_of
 from rearview_pipelines.models.late import LateEncoder
+from rearview_pipelines.models.opening import open_embedder
 from rearview_pipelines.models.reranker import OnnxReranker
+from rearview_pipelines.ports import Embedder
 from rearview_pipelines.recall.late import LateService
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.recall.tuning import read_tuning
@@ -31,7 +32,7 @@ class Embedded:
 
     service: MemoryService
     index: MilvusIndex
-    embedder: OnnxEmbedder
+    embedder: Embedder
 
 
 @asynccontextmanager
@@ -53,7 +54,8 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
         if late_model is not None:
             encoder = LateEncoder(cached("late", late_model, settings.models), settings.model_threads)
         folder = cached("embedder", settings.embed_model, settings.models)
-        embedder = OnnxEmbedder(folder, settings.model_threads, encoder)
+        other = cached("embedder", settings.embed_other, settings.models) if settings.embed_other else None
+        embedder = open_embedder(folder, other, settings.model_threads, encoder)
         reranker = None
         if settings.rerank_model:
             folder = cached("reranker", settings.rerank_model, settings.models)

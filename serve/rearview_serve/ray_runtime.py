@@ -88,14 +88,15 @@ async def load_store(arguments: AppArguments) -> None:
 
     Raises SetupError, Unavailable.
     """
-    from rearview_pipelines.models.files import read_card
+    from rearview_pipelines.models.opening import facts_of
     from rearview_pipelines.stores.milvus import MilvusIndex
 
-    card = read_card(Path(arguments.embed_folder), "embedder")
+    other = arguments.embed_other_folder
+    facts = facts_of(Path(arguments.embed_folder), Path(other) if other else None)
     index = await MilvusIndex.open(
         arguments.milvus_uri,
-        model=card.identity,
-        dimension=card.dimension,
+        model=facts.name,
+        dimension=facts.dimension,
         token=arguments.milvus_token,
         seconds=arguments.milvus_timeout,
     )

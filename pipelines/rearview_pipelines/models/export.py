@@ -91,21 +91,15 @@ def export(kind: str, model: str, folder: Path) -> ModelCard:
     The folder appears whole or not at all. Raises SetupError if it cannot be loaded or does not
     agree with the original.
     """
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
-        import onnx  # noqa: F401  checked here: torch asks for it only half-way
-        import sentence_transformers  # noqa: F401
-        import transformers
-    except ImportError as error:
-        raise SetupError(
-            f"exporting {model} needs torch and sentence-transformers: install rearview[models], or "
-            "name a folder that was exported elsewhere"
-        ) from error
-    transformers.utils.logging.disable_progress_bar()
     from rearview_pipelines.models.export_late import late  # it uses what stands here
+    from rearview_pipelines.models.nano import NANO, export_nano
 
-    build = {"embedder": _embedder, "reranker": _reranker, "late": late}[kind]
+    builders: dict[str, Callable[[str, Path], ModelCard]] = {"embedder": _embedder, "reranker": _reranker, "late": late}
+    build = builders[kind]
+    if (kind, model) == ("embedder", NANO):
+        build = export_nano
+    elif (kind, model) != ("late", PACKAGED_LATE):  # those two need no torch
+        _need_torch(model)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         work = Path(scratch) / "model"

@@ -41,8 +41,8 @@ def prepare() -> None:
     """Write the configured models to the cache, unless they are there."""
     with exit_codes():
         settings = read_settings()
-        wanted = {"embedder": settings.embed_model, "reranker": settings.rerank_model}
-        wanted["late"] = late_of(settings.late_model)
-        for kind, model in wanted.items():
+        wanted = [("embedder", settings.embed_model), ("embedder", settings.embed_other)]
+        wanted += [("reranker", settings.rerank_model), ("late", late_of(settings.late_model))]
+        for kind, model in wanted:
             if model:
                 print(f"{kind} {model}: {cached(kind, model, settings.models)}")
