@@ -25,6 +25,8 @@ BATCH = 64
 EVALUATOR = Principal("evaluation", Role.ADMIN)
 ASKED = 100
 """Memories asked for where the index is held against exact search."""
+READ_ONLY = {"fusion", "boosts", "floor", "rerank_model", "cache_seconds", "hot_rows", "top_k", "token_budget"}
+"""Settings that change recalls only: what was written serves such configurations too."""
 Say = Callable[[str], None]
 
 
@@ -87,19 +89,29 @@ async def evaluate(
     k: int,
     say: Say,
 ) -> tuple[list[Measured], float]:
-    """What each configuration finds of the same memories, and the index's recall@k against exact search."""
+    """What each configuration finds of the same memories, and the first one's index's recall@k against exact search.
+
+    Configurations whose settings change what is written have a store of their own.
+    """
+    measured: list[Measured] = []
+    index_recall: float | None = None
     with tempfile.TemporaryDirectory(prefix="rearview-eval-") as folder:
-        own = settings.model_copy(update={"data": Path(folder), "milvus_uri": None})
-        async with opened_parts(own) as parts:
-            kept = await _write(parts, memories, say)
-            _all_there(queries, kept)
-            index_recall = await _index_recall(parts, queries, k)
-        measured = []
+        stores: dict[str, Path] = {}
         for configuration in configurations:
-            changed = Settings.model_validate({**own.model_dump(), **configuration.settings})
+            written_with = {k: v for k, v in configuration.settings.items() if k not in READ_ONLY}
+            key = json.dumps(written_with, sort_keys=True)
+            is_new = key not in stores
+            data = stores.setdefault(key, Path(folder) / str(len(stores)))
+            own = {"data": data, "milvus_uri": None}
+            changed = Settings.model_validate({**settings.model_dump(), **own, **configuration.settings})
             async with opened_parts(changed) as parts:
+                if is_new:
+                    _all_there(queries, await _write(parts, memories, say))
+                if index_recall is None:
+                    index_recall = await _index_recall(parts, queries, k)
                 measured.append(await _ask(parts, queries, configuration, k))
             say(f"{configuration.name}: {len(queries)} queries asked")
+    assert index_recall is not None
     return measured, index_recall
 
 
