@@ -17,7 +17,20 @@ size = len(Path(vocabulary).read_text().splitlines())
 config = BertConfig(vocab_size=size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
                     intermediate_size=64, max_position_embeddings=64, num_labels=1)
 tokenizer = BertTokenizerFast(vocab_file=vocabulary, model_max_length=64)
-if kind == "reranker":
+if kind == "late":
+    from sentence_transformers import MultiVectorEncoder
+    raw = folder / "raw"
+    BertModel(config).save_pretrained(raw)
+    tokenizer.save_pretrained(raw)
+    from sentence_transformers.base.modules.dense import Dense
+    from sentence_transformers.base.modules.transformer import Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+    body = Transformer(str(raw), max_seq_length=64)
+    dense = Dense(32, 16, bias=False, activation_function=torch.nn.Identity(),
+                  module_input_name="token_embeddings", module_output_name="token_embeddings")
+    model = MultiVectorEncoder(modules=[body, dense, MultiVectorMask(skiplist_words=["."])], device="cpu")
+    model.save(str(folder / "model"))
+elif kind == "reranker":
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 else:
@@ -41,7 +54,7 @@ def make(kind: str, folder: Path) -> Path:
         [sys.executable, "-c", MAKE, kind, str(folder), str(vocabulary)], capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr
-    return folder / "model" if kind == "embedder" else folder
+    return folder if kind == "reranker" else folder / "model"
 
 
 def exported(kind: str, source: Path, target: Path) -> None:

@@ -147,6 +147,11 @@ class LateInteraction(Protocol):
         """Languages the model knows (BCP 47); None: any."""
         ...
 
+    @property
+    def marks(self) -> int:
+        """Columns at the end of an answer that belong to special tokens of the model, not to words of the query."""
+        ...
+
     async def prepare(self, query: str) -> None:
         """Encode a query ahead of the call that asks about it."""
         ...

@@ -143,6 +143,9 @@ class MemoryIndexInMemory:
         self, tenant: str, late: str, ids: Sequence[str] | None = None, *, most: int | None = None
     ) -> dict[str, Tokens] | None:
         self._check()
+        rows = sum(len(parts) for memory, parts in self.rows.values() if memory.tenant == tenant)
+        if ids is None and most is not None and rows > most:
+            return None
         found = {}
         for id_, (memory, parts) in self.rows.items():
             made = [p.tokens for p in parts if p.tokens is not None and p.late == late]

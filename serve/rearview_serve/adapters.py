@@ -74,6 +74,7 @@ class HandleLate:
     def __init__(self, handle: DeploymentHandle, card: ModelCard) -> None:
         self._handle = handle
         self.name = card.identity
+        self.marks = card.marks
         self.languages = None if card.languages is None else frozenset(card.languages)
 
     async def prepare(self, query: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -200,3 +201,26 @@ async def test_another_model_is_refused(milvus: MilvusIndex, milvus_uri: str) ->
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         await MilvusIndex.open("http://127.0.0.1:9", model="m", dimension=4, seconds=1)
+
+
+async def test_token_vectors_are_kept_beside_their_part(store: MemoryIndex, tenant: str) -> None:
+    random_ = np.random.default_rng(7)
+    made = [random_.integers(-127, 128, (n, 96)).astype(np.int8) for n in (300, 3, 5)]
+    memory, [part] = row(tenant, "long")
+    parts = [replace(part, number=n, tokens=tokens, late="model@1") for n, tokens in enumerate(made)]
+    plain, bare = row(tenant, "plain")
+    await store.upsert([(memory, parts), (plain, bare)])
+    whole = {memory.id: np.concatenate(made)}
+    for ids in (None, [memory.id, plain.id, "m_unknown"]):
+        found = await store.tokens(tenant, "model@1", ids)
+        assert found is not None and set(found) == set(whole)
+        assert np.array_equal(found[memory.id], whole[memory.id])
+    assert await store.tokens(tenant, "another@1") == {}
+    assert await store.tokens(tenant, "model@1", most=2) is None
+    read = (await store.parts(tenant, [memory.id]))[memory.id]
+    assert [p.late for p in read] == ["model@1"] * 3
+    assert np.array_equal(read[1].tokens, made[1])
+    await store.upsert([(memory, parts[:1])])
+    await store.drop_parts(tenant, memory.id, 1)
+    again = await store.tokens(tenant, "model@1", [memory.id])
+    assert again is not None and len(again[memory.id]) == 300

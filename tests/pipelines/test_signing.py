@@ -1,5 +1,6 @@
 """A signature holds for a record as written, and for nothing else."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -68,3 +69,16 @@ def test_a_broken_ring_is_never_replaced(tmp_path: Any) -> None:
     with pytest.raises(SetupError, match="REARVIEW_DATA"):
         load_or_create(tmp_path)
     assert (tmp_path / "keys.json").read_text() == "{}"
+
+
+def test_token_vectors_are_covered_by_the_digest() -> None:
+    vector = np.zeros(4, np.float32)
+    bare = Part(0, 0, 1, "tea", vector)
+    digests = {
+        digest_of_parts([bare]),
+        digest_of_parts([replace(bare, tokens=np.ones((1, 2), np.int8), late="a")]),
+        digest_of_parts([replace(bare, tokens=np.zeros((1, 2), np.int8), late="a")]),
+        digest_of_parts([replace(bare, tokens=np.ones((1, 2), np.int8), late="b")]),
+    }
+    assert len(digests) == 4
+    assert digest_of_parts([replace(bare, tokens=np.zeros((0, 2), np.int8), late="a")]) == digest_of_parts([bare])

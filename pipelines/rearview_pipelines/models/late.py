@@ -29,15 +29,25 @@ class LateEncoder:
         return self._encoder.card.identity
 
     @property
+    def marks(self) -> int:
+        return self._encoder.card.marks
+
+    @property
     def languages(self) -> frozenset[str] | None:
         languages = self._encoder.card.languages
         return None if languages is None else frozenset(languages)
 
     def query(self, text: str) -> Vector:
-        """(tokens, dimension), unit vectors. Not padded with [MASK]: that costs a third of the quality (measured)."""
+        """(tokens, dimension), unit vectors; those of the special tokens last, `marks` of them.
+
+        Not padded with [MASK]: that costs a third of the quality (measured).
+        """
         card = self._encoder.card
-        [(_, states)] = self._encoder.states([card.query_prefix + text], card.query_marker)
-        return self._reduced(states)
+        prefixed = card.query_prefix + text
+        [(_, states)] = self._encoder.states([prefixed], card.query_marker)
+        last = set(marks_of(self._encoder, prefixed))
+        words = [at for at in range(len(states)) if at not in last]
+        return self._reduced(states[[*words, *sorted(last)]])
 
     def documents(self, texts: Sequence[str]) -> list[Tokens]:
         """(tokens, dimension) of int8 for each text; no row for a text in a language that the model does not know."""
@@ -55,10 +65,18 @@ class LateEncoder:
         return np.asarray(reduced / np.where(norms > 0, norms, 1), np.float32)
 
 
+def marks_of(encoder: Encoder, query: str) -> list[int]:
+    """Positions of what says nothing of a query: special tokens, and the marker that was put after the first."""
+    found = encoder.marks(query)
+    if encoder.card.query_marker is None:
+        return found
+    return [0, 1, *(at + 1 for at in found if at > 0)]
+
+
 def knows(languages: frozenset[str] | None, text: str) -> bool:
-    """Whether a model was trained on the language of a text; one that cannot tell, does."""
+    """Whether a model was trained on the language of a text; numbers and signs are known to all."""
     language = language_of(text)
-    return languages is None or language == "und" or language in languages
+    return languages is None or language in languages or not any(c.isalpha() for c in text)
 
 
 def quantised(vectors: NDArray[np.float32]) -> Tokens:

@@ -6,8 +6,10 @@ from rearview_pipelines.recall.table import Floats
 
 BM25_HALF = 4.0
 """The BM25 score that counts as half the evidence: about two rare terms in a short text."""
-LATE_NONE, LATE_FULL = 0.45, 0.95
-"""Mean MaxSim of a text that has nothing to do with the query, and of one that answers it word for word."""
+LATE_NONE, LATE_FULL = 0.70, 0.95
+"""Mean MaxSim, over the query's words, of a text on something else, and of one that nearly repeats it. Of LoCoMo's
+questions the texts that answer have .83 to .92, the others of the same conversation .75 to .84, texts on other
+matters .60 to .70."""
 
 
 def from_cosine(cosines: Floats) -> Floats:

@@ -88,6 +88,10 @@ class LateService:
     def languages(self) -> frozenset[str] | None:
         return self._encoder.languages
 
+    @property
+    def marks(self) -> int:
+        return self._encoder.marks
+
     async def prepare(self, query: str) -> None:
         await self._encoded(query)
 

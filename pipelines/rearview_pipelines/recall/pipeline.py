@@ -6,9 +6,9 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from rearview_pipelines.errors import RearviewError
+from rearview_pipelines.errors import InvalidInput, RearviewError
 from rearview_pipelines.ledger.head import Finding
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 LEAST_DEPTH = 20
 """Candidates that are put in order for good, or twice top_k where that is more."""
+AHEAD = timedelta(minutes=5)
+"""How far a caller's clock may be ahead of ours."""
 EXACT_LIMIT = 1000
 """Parts looked through for a literal match."""
 RESERVE = 0.2
@@ -154,6 +156,8 @@ class RecallPipeline:
     def _where(self, principal: Principal, request: RecallRequest, now: datetime) -> Where:
         where = where_of(principal, request.filters)
         if request.as_of is not None:
+            if request.as_of > now + AHEAD:
+                raise InvalidInput.one("as_of", "lies in the future", "send a moment that has been, or leave it out")
             return in_states(valid_at(where, request.as_of, begun=True), RECALLABLE)
         states = self._shown_states(request)
         if State.SUPERSEDED not in states:  # those have ended by their nature

@@ -47,6 +47,8 @@ def ranked(
     ranks = _ranks(found) if explain else {}
     order = order[: MOST if mode != "exact" else None]
     strength = _evidence(found, order, mode)
+    held = (strength > 0) | (table.keyword[order] > 0)  # what nothing speaks for is no answer
+    order, strength = order[held], strength[held]
     made = []
     for place, row in enumerate(order):
         routes = {name: (int(rank[row]), float(scores[row])) for name, (rank, scores) in ranks.items() if rank[row]}
@@ -63,7 +65,8 @@ def _evidence(found: Found, rows: Ints, mode: str) -> Floats:
     strength = evidence.from_bm25(found.table.keyword[rows])
     strength = _where_known(evidence.from_cosine(found.table.dense[rows]), strength)
     if found.late is not None:
-        strength = _where_known(evidence.from_late(found.late[rows]), strength)
+        words = found.late.shape[1] - found.marks
+        strength = _where_known(evidence.from_late(found.late[rows, : words or None]), strength)
     return strength
 
 

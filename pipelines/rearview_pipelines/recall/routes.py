@@ -31,8 +31,9 @@ COLD_LIMIT = 50
 
 @dataclass
 class Found:
-    """What the routes answered. `late`: (rows, query tokens). `context`: BM25 in context of the whole scope.
+    """What the routes answered.
 
+    `late`: (rows, query tokens), the last `marks` of them no words. `context`: BM25 in context of the whole scope.
     `skipped`: routes that were not asked, and why. `held`: the scope in memory that answered, if one did.
     `records`: those that were read on the way.
     """
@@ -40,6 +41,7 @@ class Found:
     table: Table
     context: Floats
     late: Floats | None = None
+    marks: int = 0
     vector: Vector | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
@@ -83,6 +85,7 @@ class Routes:
                     found.table, found.context = found.table.only(rows), found.context[rows]
                     ids = list(found.table.ids)
                     whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
+                found.marks = self.late.marks
                 await _in_time(_compared(whole, ids or [], found), end, "reranker", found)
         finally:
             for task in (vector, ahead, whole):
