@@ -23,7 +23,7 @@ class AppArguments(BaseModel):
     boosts: dict[str, float] = Field(default_factory=dict, description="Boosts by name.")
     cache_seconds: float = Field(300, ge=0, description="Seconds that a ranking is remembered. 0: none is.")
     model_threads: int = Field(1, ge=1, description="Threads of one model run.")
-    floor: float = Field(0.1, ge=0, le=1, description="Least score for context and MCP.")
+    floor: float = Field(0.2, ge=0, le=1, description="Least score for context and MCP.")
     recall_defaults: dict[str, Any] = Field(
         default_factory=dict, description="top_k, token_budget and deadline_ms of recalls that do not say."
     )

@@ -53,7 +53,7 @@ class Settings(BaseSettings):
         300, ge=0, description="Seconds for which a ranking is remembered while nothing changes. 0: none is."
     )
     model_threads: int = Field(1, ge=1, le=64, description="Threads of one model run; more hurts on a busy machine.")
-    floor: float = Field(0.1, ge=0, le=1, description="Least score of what context and MCP return. 0: no floor.")
+    floor: float = Field(0.2, ge=0, le=1, description="Least score of what context and MCP return. 0: no floor.")
     milvus_uri: str | None = Field(
         None, description="http(s)://host:port of a Milvus server. None: Milvus Lite in the data folder."
     )

@@ -16,10 +16,15 @@ def from_cosine(cosines: Floats) -> Floats:
     return np.clip(cosines, 0, 1)
 
 
-def from_bm25(scores: Floats) -> Floats:
-    """Saturated: s / (s + half)."""
+def from_bm25(scores: Floats, ceiling: float) -> Floats:
+    """Root of the share of what a text with every term of the query would score: it falls off as slowly as MaxSim does.
+
+    Where that is not known, s / (s + half).
+    """
     least = np.maximum(scores, 0)
-    return np.asarray(least / (least + BM25_HALF), np.float32)
+    if ceiling <= 0:
+        return np.asarray(least / (least + BM25_HALF), np.float32)
+    return np.asarray(np.sqrt(np.minimum(least / ceiling, 1)), np.float32)
 
 
 def from_late(best: Floats) -> Floats:

@@ -62,7 +62,7 @@ def _evidence(found: Found, rows: Ints, mode: str) -> Floats:
     """(rows,) by MaxSim where there is late interaction, else by cosine, else by BM25."""
     if mode == "exact":
         return np.ones(len(rows), np.float32)
-    strength = evidence.from_bm25(found.table.keyword[rows])
+    strength = evidence.from_bm25(found.table.keyword[rows], found.table.ceiling)
     strength = _where_known(evidence.from_cosine(found.table.dense[rows]), strength)
     if found.late is not None:
         words = found.late.shape[1] - found.marks

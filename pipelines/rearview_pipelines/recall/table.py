@@ -28,6 +28,7 @@ class Table:
     question, relative   (n,) flags of the text, as `recall.signals` finds them
     speaker   (n,) index into `speakers`; -1 without one
     occurred  (n,) milliseconds since 1970
+    ceiling   BM25 of a short text that holds every term of the query once; 0 if it is not known
     """
 
     ids: Sequence[str]
@@ -41,6 +42,7 @@ class Table:
     speaker: Ints
     occurred: Ints
     speakers: Sequence[str] = field(default_factory=list)
+    ceiling: float = 0.0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -61,4 +63,5 @@ class Table:
             self.speaker[rows],
             self.occurred[rows],
             self.speakers,
+            self.ceiling,
         )

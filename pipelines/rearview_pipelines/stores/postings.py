@@ -52,11 +52,19 @@ class Postings:
         for term in dict.fromkeys(terms):
             at, frequencies = self._posting(term)
             if len(at):
-                idf = np.log(1 + (count - len(at) + 0.5) / (len(at) + 0.5))
+                idf = self._idf(len(at))
                 k1, b = self._k1[at], self._b[at]
                 norm = k1 * (1 - b + b * self._lengths[at] / average)
                 scores[at] += idf * frequencies * (k1 + 1) / (frequencies + norm)
         return scores
+
+    def ceiling(self, terms: Sequence[str]) -> float:
+        """BM25 of a text of average length that holds every one of the terms once."""
+        return float(sum(self._idf(len(self._posting(term)[0])) for term in dict.fromkeys(terms)))
+
+    def _idf(self, holding: int) -> float:
+        count = max(self._count, 1)
+        return float(np.log(1 + (count - holding + 0.5) / (holding + 0.5)))
 
     def _posting(self, term: str) -> tuple[Any, Any]:
         if term not in self._arrays:

@@ -143,6 +143,7 @@ class Scope:
             speaker,
             occurred,
             list(self._speakers),
+            self._postings.ceiling(terms),
         )
 
     def _of_memories(self, scores: Floats, lowest: np.float32) -> Floats:
