@@ -59,14 +59,16 @@ def ranked(
 
 
 def _evidence(found: Found, rows: Ints, mode: str) -> Floats:
-    """(rows,) by MaxSim where there is late interaction, else by cosine, else by BM25."""
+    """(rows,) by MaxSim or the cosine, whichever says more, where there is late interaction; else as far as known."""
     if mode == "exact":
         return np.ones(len(rows), np.float32)
     strength = evidence.from_bm25(found.table.keyword[rows], found.table.ceiling)
     strength = _where_known(evidence.from_cosine(found.table.dense[rows]), strength)
     if found.late is not None:
         words = found.late.shape[1] - found.marks
-        strength = _where_known(evidence.from_late(found.late[rows, : words or None]), strength)
+        by_words = evidence.from_late(found.late[rows, : words or None])
+        cosine = np.nan_to_num(found.table.dense[rows], nan=0.0)
+        strength = _where_known(np.maximum(by_words, evidence.from_cosine(cosine)), strength)
     return strength
 
 
