@@ -3,8 +3,9 @@
     python benchmarks/latency.py [--sizes 1000,10000] [--requests 200]
 
 Prints p50 and p95 in milliseconds and requests a second at concurrency 1 and 16, for stores of each
-size, and the ratio to the baseline: the same ONNX model, the same Milvus Lite server, the same
-queries, called one after the other without HTTP, Ray, signatures or ranking.
+size, and the ratio to the baseline: the same ONNX models, the same Milvus Lite server, the same
+queries, called one after the other without HTTP, Ray, signatures or ranking. Beside it, what each stage
+of a recall takes.
 """
 
 import argparse
@@ -18,15 +19,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import numpy as np
 from running import Running, resident_mb, service
 
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.models.embedder import OnnxEmbedder
-from rearview_pipelines.models.export import PACKAGED, cached
-from rearview_pipelines.ports import Part, Passage, Where
+from rearview_pipelines.models.export import PACKAGED, PACKAGED_LATE, cached
+from rearview_pipelines.models.late import LateEncoder
+from rearview_pipelines.ports import Part, Passage, Tokens, Where
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.filters import in_states, scope_of
+from rearview_pipelines.recall.fusion import Asked, fuse, in_context
+from rearview_pipelines.recall.maxsim import best, gather
+from rearview_pipelines.recall.understand import understand
 from rearview_pipelines.stores.milvus import MilvusIndex
+from rearview_pipelines.stores.scope import Scope
 from rearview_pipelines.text.analyse import terms_of
 from rearview_serve.milvus_process import MilvusProcess
 from rearview_serve.settings import Settings
@@ -76,7 +83,8 @@ def show(name: str, got: dict[str, float], base: dict[str, float] | None = None)
 
 async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, float]]:
     """The parts alone, in this process, over a Milvus Lite server of the same content."""
-    embedder = OnnxEmbedder(cached("embedder", PACKAGED, Settings().models))
+    encoder = LateEncoder(cached("late", PACKAGED_LATE, Settings().models))
+    embedder = OnnxEmbedder(cached("embedder", PACKAGED, Settings().models), 1, encoder)
     random_ = random.Random(7)
     found: dict[tuple[str, int], dict[str, float]] = {}
     with (
@@ -102,7 +110,8 @@ async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, floa
                     created_at=now,
                     updated_at=now,
                 )
-                rows.append((memory, [Part(0, 0, len(text), " ".join(terms_of(text)), part.vector)]))
+                terms = " ".join(terms_of(text))
+                rows.append((memory, [Part(0, 0, len(text), terms, part.vector, part.tokens, part.late)]))
             await index.upsert(rows)
 
         for _ in range(0, size, 64):
@@ -110,7 +119,7 @@ async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, floa
 
         async def recall(_: int) -> None:
             query = question(random_)
-            vector = await embedder.query(query)
+            vector, _ = await asyncio.gather(embedder.query(query), asyncio.to_thread(encoder.query, query))
             await asyncio.gather(
                 index.dense("default", where, vector, 50), index.keyword("default", where, terms_of(query), 50)
             )
@@ -121,6 +130,45 @@ async def bare(size: int, requests: int) -> dict[tuple[str, int], dict[str, floa
         found["write 32", 1] = await measure(lambda _: write([sentence(random_) for _ in range(32)]), 10, 1)
         await index.close()
     return found
+
+
+def stages(embedder: OnnxEmbedder, encoder: LateEncoder, size: int) -> None:
+    """Print what the parts of one recall take by themselves, in this process, over so many rows in memory."""
+    random_ = random.Random(7)
+    scope, now = Scope(embedder.dimension), datetime.now(UTC)
+    numbers = np.random.default_rng(7)
+    tokens: dict[str, Tokens] = {}
+    for n in range(size):
+        text, vector = sentence(random_), numbers.standard_normal(embedder.dimension).astype(np.float32)
+        fields = {"tenant": "default", "text": text, "layer": "semantic", "created_at": now, "updated_at": now}
+        memory = Memory.model_validate({"id": f"m_{n}"} | fields)
+        scope.put(memory, [Part(0, 0, len(text), " ".join(terms_of(text)), vector / np.linalg.norm(vector))])
+        tokens[memory.id] = numbers.integers(-127, 128, (24, 96)).astype(np.int8)
+    where = in_states(scope_of(Principal("default", Role.ADMIN)), (State.ACTIVE, State.PENDING))
+    query = question(random_)
+    asked = understand(query, now, "UTC")
+    vector, vectors = asyncio.run(embedder.query(query)), encoder.query(query)
+    table = scope.table(where, asked.terms, vector)
+    chosen = list(table.ids[:200])
+    gathered = gather(chosen, tokens)
+    part = table.only(np.arange(200))
+    parts: dict[str, Callable[[], object]] = {
+        "embed the query (dense)": lambda: asyncio.run(embedder.query(query)),
+        "encode the query (tokens)": lambda: encoder.query(query),
+        "understand the query": lambda: understand(query, now, "UTC"),
+        f"BM25 and cosines of {size} rows": lambda: scope.table(where, asked.terms, vector),
+        f"context of {size} rows": lambda: in_context(table),
+        "token vectors of 200 gathered": lambda: gather(chosen, tokens),
+        "MaxSim of 200": lambda: best(gathered, vectors),
+        "fusion of 200": lambda: fuse(part, Asked(), best(gathered, vectors)),
+    }
+    print(f"\nstages of a recall over {size} memories, alone:")
+    for name, call in parts.items():
+        call()
+        began = time.perf_counter()
+        for _ in range(20):
+            call()
+        print(f"  {name:36} {(time.perf_counter() - began) * 50:6.2f} ms", flush=True)
 
 
 async def served(running: Running, size: int, requests: int, base: dict[tuple[str, int], dict[str, float]]) -> None:
@@ -161,6 +209,10 @@ def main() -> None:
     arguments = parser.parse_args()
     for size in map(int, arguments.sizes.split(",")):
         base = asyncio.run(bare(size, arguments.requests))
+        models = Settings().models
+        stages(
+            OnnxEmbedder(cached("embedder", PACKAGED, models)), LateEncoder(cached("late", PACKAGED_LATE, models)), size
+        )
         with service() as running:
             asyncio.run(served(running, size, arguments.requests, base))
             mb, processes = resident_mb(running.pid)

@@ -24,7 +24,7 @@ from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, w
 from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
 from rearview_pipelines.recall.ranking import ranked
-from rearview_pipelines.recall.routes import Routes
+from rearview_pipelines.recall.routes import Routes, Stopwatch
 from rearview_pipelines.recall.tuning import Tuning
 from rearview_pipelines.recall.understand import Understood, understand
 from rearview_pipelines.requests import RecallRequest
@@ -202,6 +202,7 @@ class RecallPipeline:
             "skipped": found.skipped,
             "scope_in_memory": found.held is not None,
             "considered": len(found.table),
+            "milliseconds": found.milliseconds,
         }
         progress.notes = notes
         ranking = Ranking(candidates, found.vector, dict(found.parts), found.records, notes)
@@ -222,6 +223,8 @@ class RecallPipeline:
     ) -> None:
         """Turn candidates into hits, leaving in `progress` the best answer after every step."""
         tenant = principal.tenant
+        laps: dict[str, float] = {}
+        watch = Stopwatch(laps)
         waiting = await self._boosted(tenant, request, asked, ranking, standing, now)
         if request.mode == "exact":
             literal = fold(request.query)
@@ -232,7 +235,10 @@ class RecallPipeline:
             progress.hits = await self._verified(principal, request, where, head[: request.top_k], progress)
             head = await self._cross.reranked(tenant, request, head, progress.degraded, progress.notes)
             waiting = [*await self._diverse(tenant, head), *waiting[depth:]]
+            watch.lap("boost_and_diversify")
         progress.hits = await self._verified(principal, request, where, waiting, progress)
+        watch.lap("verify")
+        progress.notes = {**progress.notes, "milliseconds_after": laps}
         if not present.fits_whole(progress.hits, request.token_budget):
             progress.spans = await self._index.spans(tenant, [s.found_part for s in progress.hits])
 

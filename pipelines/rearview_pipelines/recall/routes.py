@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,13 +30,26 @@ COLD_LIMIT = 50
 """Parts asked of each route where nothing is held in memory. On Milvus Lite each costs .7 ms."""
 
 
+class Stopwatch:
+    """Writes into `laps` what passed between one lap and the next, in milliseconds."""
+
+    def __init__(self, laps: dict[str, float]) -> None:
+        self._laps = laps
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self._laps[name] = round((now - self._last) * 1000, 2)
+        self._last = now
+
+
 @dataclass
 class Found:
     """What the routes answered.
 
     `late`: (rows, query tokens), the last `marks` of them no words. `context`: BM25 in context of the whole scope.
     `skipped`: routes that were not asked, and why. `held`: the scope in memory that answered, if one did.
-    `records`: those that were read on the way.
+    `records`: those that were read on the way. `milliseconds`: waited for each part, after the ones before it.
     """
 
     table: Table
@@ -48,6 +62,7 @@ class Found:
     skipped: dict[str, str] = field(default_factory=dict)
     held: HeldScope | None = None
     records: dict[str, Memory] = field(default_factory=dict)
+    milliseconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,18 +82,24 @@ class Routes:
         found = Found(_nothing(), np.zeros(0, np.float32))
         dense, late = self._allowed(request, asked, found)
         vector = asyncio.ensure_future(self.embedder.query(request.query)) if dense else None
-        ahead = asyncio.ensure_future(self.late.prepare(request.query)) if late and self.late else None
+        ahead = None
+        if late and self.late and not await self._is_small(tenant, where):  # else it is asked at once, all in one
+            ahead = asyncio.ensure_future(self.late.prepare(request.query))
         whole: asyncio.Future[Any] | None = None
         try:
+            watch = Stopwatch(found.milliseconds)
             if not await _in_time(self.index.follow(tenant), end, "index", found):
                 return found
+            watch.lap("follow")
             found.held = await self.index.held(tenant, fresh=request.after is not None)
             ids = found.held.passing(where, WHOLE) if late and found.held else None
             if ids and self.late:
                 whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
             if vector is not None:
                 await _in_time(_result(vector, found), end, "embedder", found)
+            watch.lap("embed")
             await self._gather(tenant, request, asked, where, limit, end, found)
+            watch.lap("words_and_cosines")
             if late and self.late and len(found.table):
                 if whole is None:
                     rows = self._candidates(found, asked)
@@ -87,6 +108,7 @@ class Routes:
                     whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
                 found.marks = self.late.marks
                 await _in_time(_compared(whole, ids or [], found), end, "reranker", found)
+                watch.lap("late")
         finally:
             for task in (vector, ahead, whole):
                 if task is not None and not task.done():
@@ -94,6 +116,10 @@ class Routes:
                 elif task is not None and not task.cancelled():
                     task.exception()  # heard, so that nothing is said of it later
         return found
+
+    async def _is_small(self, tenant: str, where: Where) -> bool:
+        held = await self.index.held(tenant)
+        return held is not None and held.passing(where, WHOLE) is not None
 
     def _allowed(self, request: RecallRequest, asked: Understood, found: Found) -> tuple[bool, bool]:
         """Whether the embedder and late interaction are asked."""
