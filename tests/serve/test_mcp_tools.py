@@ -156,3 +156,18 @@ class TestLate:
                 if "receipts" in answer:
                     break
             assert answer["receipts"][0]["status"] == "stored"
+
+
+async def test_feedback_on_what_a_search_gave(service: MemoryService) -> None:
+    async with Client(server(service)) as client:
+        await call(client, "memory_write", text="The kettle is blue.")
+        found = await call(client, "memory_search", query_text="kettle")
+        [memory] = found["memories"]
+        judged = await call(
+            client, "memory_feedback", memory_id=memory["id"], recall_id=found["recall_id"], used=True, helpful=False
+        )
+        assert judged == {"id": memory["id"], "used": 1, "helpful": 0, "unhelpful": 1}
+        nothing = await client.call_tool("memory_feedback", {"memory_id": memory["id"]})
+        assert nothing.is_error
+        unknown = await client.call_tool("memory_feedback", {"memory_id": "m_nobody", "used": True})
+        assert unknown.structured_content["status"] == 404
