@@ -37,5 +37,6 @@ class AppArguments(BaseModel):
     rate_recall: float = Field(500, ge=0, description="Recall requests a second of one principal. 0: no limit.")
     rate_write: float = Field(200, ge=0, description="Write requests a second of one principal. 0: no limit.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers anyway.")
+    mcp_tools: str = Field("all", description="all or core: which MCP tools are listed.")
     mcp_hosts: tuple[str, ...] = Field((), description="Further Host headers that MCP accepts.")
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")

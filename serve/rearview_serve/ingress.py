@@ -33,7 +33,7 @@ from rearview_serve import __version__, admin, mcp, openapi, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.errors import RETRY_AFTER_SECONDS, status_of
 from rearview_serve.limits import Limits
-from rearview_serve.mcp_tools import Tools
+from rearview_serve.mcp_tools import Tools, specs_of
 from rearview_serve.metrics import Metrics
 from rearview_serve.surprise import log_surprise
 
@@ -58,6 +58,7 @@ class Ingress:
     mcp_hosts: tuple[str, ...]
     recall_defaults: Mapping[str, Any]
     limits: Limits
+    mcp_tools: str = "all"
 
     def reader(self, request: Request) -> Principal:
         """Who asks to read, if they have not asked too often. Raises Unauthenticated, RateLimited."""
@@ -75,7 +76,7 @@ class Ingress:
 
 def create_app(parts: Ingress) -> FastAPI:
     tools = Tools(parts.service, parts.mcp_seconds, parts.metrics, parts.limits)
-    server = mcp.build(tools, _asking.get)
+    server = mcp.build(tools, _asking.get, specs_of(parts.mcp_tools))
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", *parts.mcp_hosts]
     security = TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"{s}://{h}" for h in hosts for s in ("http", "https")]

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mcp_types as types
@@ -15,16 +15,16 @@ from rearview_pipelines.requests import parse
 from rearview_serve import __version__
 from rearview_serve.errors import status_of
 from rearview_serve.mcp_text import INSTRUCTIONS
-from rearview_serve.mcp_tools import ALIASES, SPECS, Tools, schema_for
+from rearview_serve.mcp_tools import ALIASES, SPECS, Tools, ToolSpec, schema_for
 from rearview_serve.surprise import log_surprise
 from rearview_serve.wire import problem
 
 log = logging.getLogger(__name__)
-_BY_NAME = {spec.name: spec for spec in SPECS}
 
 
-def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
-    """A server over `tools`; `principal` says on each call who is asking."""
+def build(tools: Tools, principal: Callable[[], Principal], specs: Sequence[ToolSpec] = SPECS) -> Server[Any]:
+    """A server over `tools`; `principal` says on each call who is asking. `specs`: the tools that are listed."""
+    by_name = {spec.name: spec for spec in specs}
 
     async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         asking = principal()
@@ -41,15 +41,15 @@ def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
                         open_world_hint=False,
                     ),
                 )
-                for spec in SPECS
+                for spec in specs
             ]
         )
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            spec = _BY_NAME.get(ALIASES.get(params.name, params.name))
+            spec = by_name.get(ALIASES.get(params.name, params.name))
             if spec is None:
-                names = ", ".join(_BY_NAME)
+                names = ", ".join(by_name)
                 raise InvalidInput.one("name", "is not a tool", f"call one of {names}")
             arguments = parse(spec.arguments, params.arguments or {})
             asking = principal()
@@ -59,7 +59,7 @@ def build(tools: Tools, principal: Callable[[], Principal]) -> Server[Any]:
         except RearviewError as error:
             return _result(problem(error, status_of(error)), is_error=True)
         except Exception as error:
-            log_surprise(log, f"tool {params.name if params.name in _BY_NAME else '(unknown)'} failed", error)
+            log_surprise(log, f"tool {params.name if params.name in by_name else '(unknown)'} failed", error)
             return _result(problem(RearviewError("the call failed unexpectedly; see the log"), 500), is_error=True)
 
     return named(list_tools, call_tool)

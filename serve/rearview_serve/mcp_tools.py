@@ -254,6 +254,15 @@ SPECS = (
     ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True, idempotent=False),
     ToolSpec("memory_feedback", mcp_text.FEEDBACK, FeedbackArguments, Tools.feedback, idempotent=False),
 )
+CORE = 4
+"""The first so many are what an agent needs at least."""
+
+
+def specs_of(setting: str) -> tuple[ToolSpec, ...]:
+    """The tools that are listed: `all`, or `core`."""
+    return SPECS if setting == "all" else SPECS[:CORE]
+
+
 ALIASES = {"memory_store": "memory_write", "memory_recall": "memory_search"}
 """Names that other systems use: answered, not listed."""
 

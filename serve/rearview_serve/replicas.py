@@ -300,6 +300,7 @@ class RecallReplica:
                 tuple(arguments.mcp_hosts),
                 arguments.recall_defaults,
                 Limits(arguments.rate_recall, arguments.rate_write),
+                arguments.mcp_tools,
             )
         )
 

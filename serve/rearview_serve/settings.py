@@ -67,6 +67,9 @@ class Settings(BaseSettings):
     )
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds that one call to Milvus may take.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers with what it has.")
+    mcp_tools: Literal["all", "core"] = Field(
+        "all", description="MCP tools that are listed. core: write, search, update and forget only."
+    )
     mcp_hosts: tuple[str, ...] = Field(
         (), description='JSON list of further Host headers that MCP accepts, such as ["memory.example:*"].'
     )

@@ -144,6 +144,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         floor=settings.floor,
         recall_defaults=recall_defaults(settings),
         mcp_seconds=settings.mcp_seconds,
+        mcp_tools=settings.mcp_tools,
         mcp_hosts=settings.mcp_hosts,
         max_body=settings.max_body,
         rate_recall=settings.rate_recall,

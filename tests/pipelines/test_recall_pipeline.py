@@ -345,3 +345,19 @@ async def test_listing_pages_through_everything_newest_first(
         if cursor is None:
             break
     assert seen == [f"m{n}" for n in reversed(range(7))]
+
+
+async def test_what_came_from_the_best_is_moved_up_when_it_is_asked_for(
+    service: MemoryService, admin: Principal
+) -> None:
+    [source] = await fill(service, admin, {"text": "a long walk at noon"})
+    await fill(
+        service,
+        admin,
+        {"text": "tea is served at five", "source": {"kind": "reflection", "derived_from": [source]}},
+        {"text": "a short walk at night"},
+    )
+    for query, found in (("when is tea served", False), ("what is the tea rule derived from", True)):
+        answer = await ask(service, admin, query, explain=True)
+        boosts = {m.id: m.explain["boosts"] for m in answer.memories if m.explain}
+        assert ("related" in boosts.get(source, {})) is found

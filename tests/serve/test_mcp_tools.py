@@ -11,7 +11,7 @@ from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.testing import HashEmbedder
 from rearview_serve import mcp
-from rearview_serve.mcp_tools import Tools
+from rearview_serve.mcp_tools import Tools, specs_of
 
 ADMIN = Principal("default", Role.ADMIN)
 
@@ -171,3 +171,12 @@ async def test_feedback_on_what_a_search_gave(service: MemoryService) -> None:
         assert nothing.is_error
         unknown = await client.call_tool("memory_feedback", {"memory_id": "m_nobody", "used": True})
         assert unknown.structured_content["status"] == 404
+
+
+async def test_a_setting_narrows_the_tools_to_what_is_needed_at_least(service: MemoryService) -> None:
+    async with Client(mcp.build(Tools(service, 3.0), lambda: ADMIN, specs_of("core"))) as client:
+        assert [t.name for t in (await client.list_tools()).tools] == [
+            "memory_write", "memory_search", "memory_update", "memory_forget",
+        ]  # fmt: skip
+        refused = await client.call_tool("memory_feedback", {"memory_id": "m", "used": True})
+        assert refused.is_error

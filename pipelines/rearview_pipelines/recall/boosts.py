@@ -19,7 +19,8 @@ class Boosts:
     """exact: every quoted phrase and identifier stands in the text. when: it happened in the time that the query
     names. recent: newest of all, where the query asks for what is recent. outcome, kind: what the query asks for.
     importance, confidence: from 0 to 1, off unless set. helpful: it was called helpful more often than not.
-    popular: it is handed out often, where the query asks for what is.
+    popular: it is handed out often, where the query asks for what is. related: it stands beside, comes from, or
+    replaced one of the best, where the query asks for what came before or after.
     """
 
     exact: float = 1.5
@@ -31,6 +32,7 @@ class Boosts:
     confidence: float = 0.0
     helpful: float = 0.3
     popular: float = 0.5
+    related: float = 0.5
 
 
 @dataclass(frozen=True)

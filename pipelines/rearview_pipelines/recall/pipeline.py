@@ -23,7 +23,7 @@ from rearview_pipelines.recall.diversity import diverse
 from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, where_of
 from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
-from rearview_pipelines.recall.ranking import ranked
+from rearview_pipelines.recall.ranking import BEST, ranked, related_to
 from rearview_pipelines.recall.routes import Routes, Stopwatch
 from rearview_pipelines.recall.tuning import Tuning
 from rearview_pipelines.recall.understand import Understood, understand
@@ -271,7 +271,17 @@ class RecallPipeline:
             order = candidate.total + sum(added.values())
             seen.append(Seen(candidate, memory, candidate.evidence, order, part, added))
         seen.sort(key=lambda s: -s.order)  # stable: equals stay in the fused order
-        return seen
+        return self._with_related(seen) if asked.related else seen
+
+    def _with_related(self, seen: list[Seen]) -> list[Seen]:
+        """The same, what is related to the best moved up."""
+        near = {id_ for s in seen[:BEST] for id_ in related_to(s.candidate, s.memory)}
+        added = self._tuning.boosts.related
+        for one in seen:
+            if one.memory.id in near:
+                one.order += added
+                one.boosts = {**one.boosts, "related": added}
+        return sorted(seen, key=lambda s: -s.order)
 
     async def _verified(
         self, principal: Principal, request: RecallRequest, where: Where, waiting: list[Seen], progress: Progress

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rearview_pipelines.memory import Memory
 from rearview_pipelines.recall import evidence
 from rearview_pipelines.recall.fusion import Asked, Weights, fuse
 from rearview_pipelines.recall.routes import Found
 from rearview_pipelines.recall.table import Floats, Ints
 from rearview_pipelines.recall.understand import Understood, named
 
+BEST = 10
+"""So many from the top are looked at for what is related to them."""
 MOST = 200
 """Candidates that are ranked on; nobody is shown more than half of them."""
 
@@ -53,9 +56,15 @@ def ranked(
     for place, row in enumerate(order):
         routes = {name: (int(rank[row]), float(scores[row])) for name, (rank, scores) in ranks.items() if rank[row]}
         shares = {name: float(values[row]) for name, values in fused.shares.items() if values[row]} if explain else {}
-        near = tuple(table.ids[n] for n in table.near[row] if n >= 0) if explain else ()
+        near = tuple(table.ids[n] for n in table.near[row] if n >= 0) if explain or place < BEST else ()
         made.append(Candidate(table.ids[row], float(fused.total[row]), float(strength[place]), routes, shares, near))
     return made
+
+
+def related_to(candidate: Candidate, memory: Memory) -> set[str]:
+    """Ids of what stands beside a memory, what it came from, and what it replaced or was replaced by."""
+    ids = {*candidate.near, *memory.source.derived_from, *(related.id for related in memory.related)}
+    return ids | ({memory.superseded_by} if memory.superseded_by else set())
 
 
 def _evidence(found: Found, rows: Ints, mode: str) -> Floats:

@@ -14,14 +14,15 @@ from rearview_pipelines.text.language import language_of
 MAX_TERMS = 64
 """Distinct terms asked for; a query pasted from a document says no more after that."""
 MAX_PHRASES = 8
-_HEAD = 4000
+_HEAD = 2000
 """Characters in which intent is looked for: who pastes more asks in the first or the last lines, not in between."""
 _QUOTED = re.compile(
     r"\"([^\"\n]{2,200})\"|“([^”\n]{2,200})”|「([^」\n]{2,200})」|『([^』\n]{2,200})』|《([^》\n]{2,200})》|`([^`\n]{2,200})`"
 )
-_IDENTIFIER = re.compile(
-    r"(?<![\w.-])(?=[\w./:#@-]*[A-Za-z])(?=[\w./:#@-]*(?:\d|_|[a-z][A-Z]|\w\.\w|\w/\w))[A-Za-z0-9_#@][\w./:#@-]{1,98}[\w](?![\w-])"
-)
+_RUN = re.compile(r"[A-Za-z0-9_#@][\w./:#@-]*")
+_SIGNS = re.compile(r"[A-Za-z]+\d|\d+[A-Za-z]|_|[a-z][A-Z]|\w[./]\w|[A-Za-z]-\d", re.ASCII)
+"""What makes a run of characters a name for something: digits among letters, an underscore, camel case, a path."""
+_IDENTIFIER_LENGTH = range(3, 101)
 _WHEN = re.compile(
     r"\bwhen\b|\bhow long ago\b|\bwhat (?:date|day|month|year|time)\b|\bwhich (?:day|month|year|date)\b|什么时候|何时|哪[一]?[天年月]|几[月号]|多久"
 )
@@ -77,7 +78,7 @@ def understand(query: str, now: datetime, zone: str) -> Understood:
     folded = fold(head)
     span = span_of(folded, now, zone)
     quoted = [next(g for g in m.groups() if g) for m in _QUOTED.finditer(head)]
-    phrases = [fold(p).strip() for p in (*quoted, *_IDENTIFIER.findall(head))]
+    phrases = [fold(p).strip() for p in (*quoted, *_identifiers(head))]
     return Understood(
         language=language_of(query),
         terms=tuple(dict.fromkeys(terms_of(query)))[:MAX_TERMS],
@@ -92,6 +93,11 @@ def understand(query: str, now: datetime, zone: str) -> Understood:
         words=any(c.isalnum() for c in query),
         folded=folded,
     )
+
+
+def _identifiers(text: str) -> list[str]:
+    runs = (run.rstrip(".:/#@-") for run in _RUN.findall(text))
+    return [r for r in runs if len(r) in _IDENTIFIER_LENGTH and any(c.isalpha() for c in r) and _SIGNS.search(r)]
 
 
 def named(speakers: Sequence[str], folded: str) -> frozenset[int]:

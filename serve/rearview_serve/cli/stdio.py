@@ -14,7 +14,7 @@ from rearview_serve import folder, mcp
 from rearview_serve.auth import TokenStore
 from rearview_serve.cli.backend import token_of
 from rearview_serve.embedded import opened
-from rearview_serve.mcp_tools import Tools
+from rearview_serve.mcp_tools import Tools, specs_of
 from rearview_serve.settings import Settings
 
 
@@ -31,7 +31,7 @@ async def _embedded(settings: Settings) -> None:
         tokens.first_admin()
         principal = tokens.principal(f"Bearer {token_of(settings)}")
         tools = Tools(service, settings.mcp_seconds)
-        await mcp.serve_stdio(mcp.build(tools, lambda: principal))
+        await mcp.serve_stdio(mcp.build(tools, lambda: principal, specs_of(settings.mcp_tools)))
 
 
 async def _bridge(url: str, token: str) -> None:
