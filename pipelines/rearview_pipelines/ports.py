@@ -219,8 +219,11 @@ class MemoryIndex(Protocol):
     `fresh` reads see every acknowledged write; others may lag a second behind on a server.
     """
 
-    async def follow(self, tenant: str) -> None:
-        """Bring what is cached of a tenant in step with the writer, once for the reads of one recall."""
+    async def follow(self, tenant: str, mark: str | None = None) -> None:
+        """Bring what is cached of a tenant in step with the writer, once for the reads of one recall.
+
+        `mark`: the state of the ledger, read before. What was in step with the same state a moment ago still is.
+        """
         ...
 
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:

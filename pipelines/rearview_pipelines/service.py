@@ -79,7 +79,7 @@ class WritePort(Protocol):
 
     async def handout(self, tenant: str, recall_id: str) -> Handout | None: ...
 
-    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use: ...
+    async def feedback(self, tenant: str, id_: str, who: str, *, used: bool | None, helpful: bool | None) -> Use: ...
 
     async def standing(self, tenant: str) -> Mapping[str, Standing]: ...
 
@@ -180,7 +180,10 @@ class MemoryService:
     async def recalled(self, principal: Principal, recall_id: str) -> dict[str, Any]:
         """What a recall handed out, and where each came from. Raises NotFound for another's, or after seven days."""
         await self.settled()
-        return shown_recall(*await self._traces.handed_out(principal, recall_id))
+        handout, found = await self._traces.handed_out(principal, recall_id)
+        await self._recaller.integrity.follow()
+        seen = {id_: self._out(m) for id_, m in found.items() if principal.sees(m) and self._recaller.holds(m)}
+        return shown_recall(handout, seen)
 
     async def feedback(self, principal: Principal, request: FeedbackRequest) -> dict[str, Any]:
         """Note what the caller thought of a memory that it was handed; answers the counts."""

@@ -110,7 +110,7 @@ class MemoryIndexInMemory:
         if self.failing:
             raise Unavailable("the index was told to fail")
 
-    async def follow(self, tenant: str) -> None:
+    async def follow(self, tenant: str, mark: str | None = None) -> None:
         """Nothing is cached here."""
 
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:

@@ -13,6 +13,7 @@ from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.requests import FeedbackRequest
 from rearview_pipelines.write.handouts import Handout
+from rearview_pipelines.write.identity import is_memory_id
 from rearview_pipelines.write.usage import Use
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ class UsePort(Protocol):
 
     async def handout(self, tenant: str, recall_id: str) -> Handout | None: ...
 
-    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use: ...
+    async def feedback(self, tenant: str, id_: str, who: str, *, used: bool | None, helpful: bool | None) -> Use: ...
 
     async def standing(self, tenant: str) -> Mapping[str, Standing]: ...
 
@@ -55,23 +56,39 @@ class Traces:
     async def handed_out(self, principal: Principal, recall_id: str) -> tuple[Handout, dict[str, Memory]]:
         """A recall of the principal's own, or for an admin anybody's, and what is left of it. Raises NotFound."""
         handout = await self._writer.handout(principal.tenant, recall_id)
-        if handout is None or not (handout.principal == principal.id or principal.role is Role.ADMIN):
+        if handout is None or not (handout.principal == principal.id or _oversees(principal, handout)):
             raise NotFound("no such recall")
         return handout, await self._index.get(principal.tenant, list(handout.ids))
 
     async def feedback(self, principal: Principal, request: FeedbackRequest) -> Use:
-        """Note what the caller thought of a memory. Raises NotFound for one that it cannot see, InvalidInput."""
+        """Note what the caller thought of a memory. A reader only of what it was handed.
+
+        Raises NotFound for what it cannot see, InvalidInput, Forbidden.
+        """
         if request.recall_id is not None:
             handout, _ = await self.handed_out(principal, request.recall_id)
             if request.id not in handout.ids:
                 raise InvalidInput.one("id", "was not handed out by that recall", "send an id of its answer")
+        else:
+            principal.require_writer()
+        if not is_memory_id(request.id):
+            raise NotFound()
         memory = (await self._index.get(principal.tenant, [request.id])).get(request.id)
         if memory is None or memory.state is State.FORGOTTEN or not principal.sees(memory):
             raise NotFound()
-        use = await self._writer.feedback(principal.tenant, request.id, used=request.used, helpful=request.helpful)
+        use = await self._writer.feedback(
+            principal.tenant, request.id, principal.id, used=request.used, helpful=request.helpful
+        )
         heard, known = self._standing.get(principal.tenant, (0.0, {}))
         self._standing[principal.tenant] = (heard, {**known, request.id: standing_of(use)})
         return use
+
+
+def _oversees(principal: Principal, handout: Handout) -> bool:
+    """Whether an admin's credential covers the agent and user that a recall was for."""
+    agent = principal.agent is None or principal.agent == handout.agent
+    user = principal.user is None or principal.user == handout.user
+    return principal.role is Role.ADMIN and agent and user
 
 
 def standing_of(use: Use) -> Standing:
@@ -102,5 +119,4 @@ def _shown(id_: str, memory: Memory | None) -> dict[str, Any]:
         "source": memory.source.model_dump(mode="json"),
         "session": memory.session,
         "created_at": memory.created_at.isoformat(),
-        "superseded_by": memory.superseded_by,
     }

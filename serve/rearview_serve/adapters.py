@@ -126,9 +126,9 @@ class HandleWriter:
         async with translated("Write"):
             return await self._handle.handout.remote(tenant, recall_id)  # type: ignore[no-any-return]
 
-    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use:
+    async def feedback(self, tenant: str, id_: str, who: str, *, used: bool | None, helpful: bool | None) -> Use:
         async with translated("Write"):
-            return await self._handle.feedback.remote(tenant, id_, used, helpful)  # type: ignore[no-any-return]
+            return await self._handle.feedback.remote(tenant, id_, who, used, helpful)  # type: ignore[no-any-return]
 
     async def standing(self, tenant: str) -> Mapping[str, Standing]:
         async with translated("Write"):

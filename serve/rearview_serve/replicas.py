@@ -206,8 +206,8 @@ class WriteReplica:
     async def handout(self, tenant: str, recall_id: str) -> Handout | None:
         return await (await self._writer()).handout(tenant, recall_id)
 
-    async def feedback(self, tenant: str, id_: str, used: bool | None, helpful: bool | None) -> Use:
-        return await (await self._writer()).feedback(tenant, id_, used=used, helpful=helpful)
+    async def feedback(self, tenant: str, id_: str, who: str, used: bool | None, helpful: bool | None) -> Use:
+        return await (await self._writer()).feedback(tenant, id_, who, used=used, helpful=helpful)
 
     async def standing(self, tenant: str) -> Mapping[str, Standing]:
         return await (await self._writer()).standing(tenant)

@@ -64,7 +64,6 @@ class HandedOut(BaseModel):
     source: dict[str, Any] | None = None
     session: str | None = None
     created_at: str | None = None
-    superseded_by: str | None = None
 
 
 class RecallTrace(BaseModel):

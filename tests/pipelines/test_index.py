@@ -224,3 +224,26 @@ async def test_token_vectors_are_kept_beside_their_part(store: MemoryIndex, tena
     await store.drop_parts(tenant, memory.id, 1)
     again = await store.tokens(tenant, "model@1", [memory.id])
     assert again is not None and len(again[memory.id]) == 300
+
+
+async def test_a_blank_part_and_an_odd_model_name_come_back(store: MemoryIndex, tenant: str) -> None:
+    memory, [part] = row(tenant, "blank")
+    made = np.ones((2, 96), np.int8)
+    parts = [
+        part,
+        replace(part, number=1, terms="", start=4, end=9, tokens=made, late="my:model@1"),
+        replace(part, number=2),
+    ]
+    await store.upsert([(memory, parts)])
+    read = (await store.parts(tenant, [memory.id]))[memory.id]
+    assert [(p.number, p.late) for p in read] == [(0, ""), (1, "my:model@1"), (2, "")]
+    [seen] = await store.inspect(tenant, [memory.id])
+    assert len(seen.parts) == 3
+
+
+@pytest.mark.parametrize("key", ["x'] or part >= 0 or id in ['", "m_1#1 or 1 == 1", "'", "", "é"])
+async def test_no_id_is_read_as_an_expression(store: MemoryIndex, tenant: str, key: str) -> None:
+    await store.upsert([row(tenant, "a")])
+    assert await store.get(tenant, [key]) == {}
+    assert await store.tokens(tenant, "m", [key]) == {}
+    assert await store.spans(tenant, [(key, 0)]) == {}

@@ -1,6 +1,7 @@
 """Late interaction: MaxSim over held token vectors, batched, let go of when forgotten."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.ports import Changes, Tokens, Vector
-from rearview_pipelines.recall import late
+from rearview_pipelines.recall import late, maxsim
 from rearview_pipelines.recall.late import LateService
 from rearview_pipelines.recall.maxsim import best, gather
 
@@ -21,7 +22,7 @@ def tokens(*axes: int) -> Tokens:
 
 
 class Encoder:
-    name, languages, marks = "fake-late", frozenset({"en"}), 0
+    name, languages, marks, dimension = "fake-late", frozenset({"en"}), 0, 4
 
     def __init__(self) -> None:
         self.queries: list[str] = []
@@ -124,3 +125,90 @@ async def test_more_than_the_limit_is_not_held() -> None:
     for tenant in ("t", "u"):
         await late_.best(tenant, "0", ["m0", "m1", "m2"])
     assert list(late_._held) == ["u"]
+
+
+async def test_what_goes_wrong_is_said_to_who_asked_and_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    late_, _, _ = service({"a": tokens(0)})
+
+    def broken(*_: Any) -> Vector:
+        raise ValueError("no")
+
+    monkeypatch.setattr(late, "best", broken)
+    given_up = asyncio.ensure_future(late_.best("t", "0", ["a"]))
+    waiting = [asyncio.ensure_future(late_.best("t", "1", ["a"])) for _ in range(3)]
+    await asyncio.sleep(0)
+    given_up.cancel()
+    async with asyncio.timeout(5):
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(error, Unavailable) for error in found)
+    monkeypatch.undo()
+    assert (await late_.best("t", "0", ["a"])).tolist() == [[1]]
+
+
+async def test_token_vectors_of_another_width_are_of_no_use() -> None:
+    late_, _, _ = service({"a": tokens(0), "b": np.zeros((3, 2), np.int8)})
+    found = await late_.best("t", "0", ["a", "b"])
+    assert np.array_equal(found, [[1], [np.nan]], equal_nan=True)
+
+
+async def test_a_load_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = {f"m{n}": tokens(n % 4) for n in range(late.FEW + 10)}
+    late_, store, _ = service(held)
+    sound = store.tokens
+
+    async def once(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(store, "tokens", sound)
+        raise ValueError("not what it should be")
+
+    monkeypatch.setattr(store, "tokens", once)
+    assert not np.isnan(await late_.best("t", "0", list(held))).any()
+    await late_.best("t", "0", list(held))
+    await asyncio.gather(*(h.loading for h in late_._held.values() if h.loading))
+    assert late_._held["t"].whole
+
+
+async def test_what_is_forgotten_while_it_is_read_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, gate = Log(), asyncio.Event()
+    late_, store, _ = service({"a": tokens(0), "b": tokens(1)}, log)
+    sound = store.tokens
+
+    async def slow(tenant: str, name: str, ids: Any = None, *, most: Any = None) -> Any:
+        found = await sound(tenant, name, ids, most=most)
+        if ids is None:
+            await gate.wait()
+        return found
+
+    monkeypatch.setattr(store, "tokens", slow)
+    await late_.best("t", "0", ["b"])
+    await asyncio.gather(*late_._following)
+    loading = late_._held["t"].loading
+    assert loading is not None
+    log.answer = Changes("e", 1, ("a",))
+    await late_._follow("t", late_._held["t"])
+    gate.set()
+    await loading
+    assert set(late_._held["t"].tokens) == {"b"}
+
+
+async def test_who_gives_up_waiting_leaves_no_work_behind() -> None:
+    late_, _, _ = service({})
+
+    def slow(text: str) -> Vector:
+        time.sleep(0.05)
+        return Encoder().query(text)
+
+    late_._queries._encode = slow
+    given_up = [asyncio.ensure_future(late_.prepare(str(n % 4) * (n + 1))) for n in range(100)]
+    await asyncio.sleep(0.01)
+    for each in given_up:
+        each.cancel()
+    async with asyncio.timeout(2):
+        await late_.prepare("3" * 200)
+
+
+def test_many_are_compared_a_chunk_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    random_ = np.random.default_rng(7)
+    held = {f"m{n}": random_.integers(-127, 128, (n % 7, 4)).astype(np.int8) for n in range(60)}
+    ids, query = [*held, "gone"], np.eye(4, dtype=np.float32)
+    monkeypatch.setattr(maxsim, "CHUNK_TOKENS", 10)
+    assert np.array_equal(maxsim.best_of_many(ids, held, query), best(gather(ids, held), query), equal_nan=True)

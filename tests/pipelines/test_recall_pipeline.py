@@ -1,6 +1,7 @@
 """Recall over fakes: scope, states, verification, degradation, order and budget."""
 
 import asyncio
+import gc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rearview_pipelines.errors import Forbidden, NotFound, Unavailable
+from rearview_pipelines.memory import Memory
 from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.recall.answers import RecallAnswer
 from rearview_pipelines.recall.pipeline import RecallPipeline
@@ -361,3 +363,13 @@ async def test_what_came_from_the_best_is_moved_up_when_it_is_asked_for(
         answer = await ask(service, admin, query, explain=True)
         boosts = {m.id: m.explain["boosts"] for m in answer.memories if m.explain}
         assert ("related" in boosts.get(source, {})) is found
+
+
+async def test_a_forgotten_text_is_not_held_anywhere(service: MemoryService, admin: Principal) -> None:
+    [id_] = await fill(service, admin, {"text": "tea and xyzzyplugh"})
+    await ask(service, admin, "xyzzyplugh")
+    await service.forget(admin, ForgetRequest(ids=(id_,)))
+    assert texts(await ask(service, admin, "xyzzyplugh")) == []
+    gc.collect()
+    held = [o for o in gc.get_objects() if isinstance(o, Memory) and "xyzzyplugh" in o.text]
+    assert held == []

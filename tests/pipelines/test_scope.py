@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pytest
 
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.ports import Condition, Part, Where
@@ -118,3 +119,26 @@ def test_the_version_changes_with_what_is_held() -> None:
     seen.add(scope.version)
     scope.drop("a")
     assert len(seen) == 3 and scope.version in seen
+
+
+def test_nothing_that_is_not_seen_moves_what_is_found() -> None:
+    scope = Scope(4)
+    scope.put(memory("mine", agent="a"), parts("zephyr"))
+    where = Where((Condition("agent", "eq", "a"),))
+    before = scope.table(where, ["zephyr", "tea"], None)
+    for n in range(9):
+        scope.put(memory(f"m{n}", agent="b"), parts("zephyr and many words more"))
+    after = scope.table(where, ["zephyr", "tea"], None)
+    assert (after.keyword.tolist(), after.ceiling) == (before.keyword.tolist(), before.ceiling)
+    assert scope.keyword(where, ["zephyr"], 5)[0].score == pytest.approx(float(before.keyword[0]))
+
+
+def test_nothing_of_a_memory_is_left_when_it_goes() -> None:
+    scope = Scope(4)
+    scope.put(turn("a", 0), parts("xyzzyplugh"))
+    scope.put(turn("b", 1), parts("tea"))
+    scope.drop("a")
+    assert "xyzzyplugh" not in str(vars(scope._postings))
+    assert scope.table(Where(), [], None).speakers == ["ann"]
+    scope.drop("b")
+    assert "ann" not in scope.table(Where(), [], None).speakers

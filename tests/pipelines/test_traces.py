@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rearview_pipelines.errors import InvalidInput, NotFound
-from rearview_pipelines.principal import Principal, Role
+from rearview_pipelines.errors import Forbidden, InvalidInput, NotFound
+from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.stores.folder import FolderStore
@@ -43,7 +43,7 @@ async def test_feedback_is_counted_and_moves_the_order(service: MemoryService, a
     recall_id, ids = await recalled(service, admin, "tea one", "tea two")
     for _ in range(5):
         use = await service.feedback(admin, FeedbackRequest(id=ids[1], recall_id=recall_id, used=True, helpful=True))
-    assert use == {"id": ids[1], "used": 5, "helpful": 5, "unhelpful": 0}
+    assert use == {"id": ids[1], "used": 1, "helpful": 1, "unhelpful": 0}  # who says it again does not count twice
     again = await service.recall(admin, parse(RecallRequest, {"query": "tea", "explain": True}))
     liked = next(m for m in again.memories if m.id == ids[1])
     assert liked.explain is not None and liked.explain["boosts"]["helpful"] > 0
@@ -56,7 +56,8 @@ async def test_feedback_on_what_was_not_handed_out(service: MemoryService, admin
     with pytest.raises(InvalidInput) as caught:
         await service.feedback(admin, FeedbackRequest(id=str(other.id), recall_id=recall_id, used=True))
     assert caught.value.errors[0].field == "id"
-    for id_, who in (("m_nobody", admin), (ids[0], Principal("u", Role.ADMIN))):
+    hostile = "x'] or part >= 0 or id in ['"
+    for id_, who in (("m_nobody", admin), (hostile, admin), (ids[0], Principal("u", Role.ADMIN))):
         with pytest.raises(NotFound):
             await service.feedback(who, FeedbackRequest(id=id_, used=True))
     with pytest.raises(InvalidInput):
@@ -67,7 +68,7 @@ async def test_usage_outlives_the_process_and_goes_with_the_memory(tmp_path: Pat
     store, clock = FolderStore(tmp_path), FakeClock()
     usage = Usage(store)
     await usage.recalled("t", ["a", "b"], clock.now())
-    await usage.feedback("t", "a", used=None, helpful=True)
+    await usage.feedback("t", "a", "me", used=None, helpful=True)
     await usage.flush()
     again = Usage(store)
     known = await again.of("t")
@@ -80,7 +81,7 @@ async def test_usage_outlives_the_process_and_goes_with_the_memory(tmp_path: Pat
 async def test_usage_that_cannot_be_written_or_read_stops_nothing() -> None:
     store = ObjectStoreInMemory()
     usage = Usage(store)
-    await usage.feedback("t", "a", used=True, helpful=None)
+    await usage.feedback("t", "a", "me", used=True, helpful=None)
     store.failing = True
     await usage.flush()
     store.failing = False
@@ -88,3 +89,33 @@ async def test_usage_that_cannot_be_written_or_read_stops_nothing() -> None:
     [key] = store.objects
     store.objects[key] = b"[broken"
     assert await Usage(store).of("t") == {}
+
+
+async def test_a_reader_judges_only_what_it_was_handed(service: MemoryService, admin: Principal) -> None:
+    await recalled(service, admin, "green tea")
+    reader = Principal("default", Role.READER, id="tok_reader")
+    answer = await service.recall(reader, parse(RecallRequest, {"query": "tea"}))
+    [id_] = [m.id for m in answer.memories]
+    with pytest.raises(Forbidden):
+        await service.feedback(reader, FeedbackRequest(id=id_, helpful=False))
+    said = FeedbackRequest(id=id_, recall_id=answer.recall_id, helpful=False)
+    assert (await service.feedback(reader, said))["unhelpful"] == 1
+    changed = FeedbackRequest(id=id_, recall_id=answer.recall_id, helpful=True)
+    assert await service.feedback(reader, changed) == {"id": id_, "used": 1, "helpful": 1, "unhelpful": 0}
+
+
+async def test_a_trace_shows_no_more_than_its_reader_may_see(service: MemoryService) -> None:
+    a = Principal("t", Role.WRITER, agent="a", rights=frozenset({Right.SHARE}), id="tok_a")
+    b = Principal("t", Role.WRITER, agent="b", id="tok_b")
+    memory = {"text": "shared tea", "visibility": "shared", "source": {"speaker": "Ann"}}
+    await service.write(a, parse(WriteRequest, {"memories": [memory]}))
+    answer = await service.recall(b, parse(RecallRequest, {"query": "tea"}))
+    [id_] = [m.id for m in answer.memories]
+    assert (await service.recalled(b, answer.recall_id))["memories"][0]["source"]["speaker"] == "Ann"
+    hidden = await service.patch(a, id_, {"visibility": "private"})
+    after = await service.recalled(b, answer.recall_id)
+    assert after["memories"][0]["state"] == "superseded"
+    assert str(hidden.id) not in str(after)
+    other_admin = Principal("t", Role.ADMIN, agent="c", id="tok_c")
+    with pytest.raises(NotFound):
+        await service.recalled(other_admin, answer.recall_id)

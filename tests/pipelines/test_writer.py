@@ -305,6 +305,7 @@ async def test_going_back_to_an_earlier_text_keeps_the_history(
     clock.forward(days=1)
     third = await service.patch(admin, str(second.id), {"text": "lives in Berlin"})
     assert third.id not in (first.id, second.id)
+    clock.forward(days=1)
     for day, text in ((0.5, "lives in Berlin"), (1.5, "lives in Hamburg"), (2.5, "lives in Berlin")):
         then = FakeClock().now() + timedelta(days=day)
         answer = await service.recall(admin, RecallRequest(query="lives in", as_of=then))

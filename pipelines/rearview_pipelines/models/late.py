@@ -29,6 +29,11 @@ class LateEncoder:
         return self._encoder.card.identity
 
     @property
+    def dimension(self) -> int:
+        """Of a token vector as it is kept."""
+        return self._encoder.card.dimension
+
+    @property
     def marks(self) -> int:
         return self._encoder.card.marks
 

@@ -12,7 +12,7 @@ from rearview_pipelines.recall.ranking import Candidate
 from rearview_pipelines.recall.understand import Understood
 from rearview_pipelines.requests import RecallRequest
 
-MOST = 2000
+MOST = 500
 """Rankings remembered; the one asked for longest ago goes first."""
 _NOT_RANKED = {"explain", "deadline_ms", "after", "token_budget", "min_score", "reveal", "session", "recency_weight"}
 """Fields of a request that change what is shown, not what is found."""
@@ -35,6 +35,8 @@ class RankingCache:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._kept: OrderedDict[str, tuple[float, str, Ranking]] = OrderedDict()
+        self._newest: dict[str, str] = {}
+        """By tenant, the version of its scope that rankings are remembered of."""
         self.hits = 0
 
     @staticmethod
@@ -43,6 +45,10 @@ class RankingCache:
         asks = request.model_dump_json(exclude=_NOT_RANKED)
         eyes = (principal.tenant, principal.agent, principal.user, request.explain)
         return f"{eyes!r}|{asked.span!r}|{asks}"
+
+    def knows(self, key: str) -> bool:
+        """Whether there is a ranking to look at, fresh or not."""
+        return key in self._kept
 
     def get(self, key: str, version: str | None) -> Ranking | None:
         kept = self._kept.get(key)
@@ -56,9 +62,12 @@ class RankingCache:
         self.hits += 1
         return ranking
 
-    def put(self, key: str, version: str | None, ranking: Ranking) -> None:
+    def put(self, tenant: str, key: str, version: str | None, ranking: Ranking) -> None:
         if version is None or self._seconds <= 0:
             return
+        if (old := self._newest.get(tenant)) != version:  # nothing of an older state is held, forgotten or not
+            self._kept = OrderedDict((k, kept) for k, kept in self._kept.items() if kept[1] != old)
+            self._newest[tenant] = version
         self._kept[key] = (time.monotonic() + self._seconds, version, ranking)
         while len(self._kept) > MOST:
             self._kept.popitem(last=False)

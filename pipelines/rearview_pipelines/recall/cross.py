@@ -5,7 +5,6 @@ import logging
 import time
 from dataclasses import replace
 
-from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ports import MemoryIndex, Reranker
 from rearview_pipelines.recall import present
 from rearview_pipelines.recall.present import Seen
@@ -50,11 +49,11 @@ class CrossStage:
             async with asyncio.timeout(seconds):
                 spans = await self._index.spans(tenant, present.too_long(head, LONG_CHARACTERS))
                 scores = await self._reranker.scores(request.query, [present.part_text(s, spans) for s in head])
-        except (TimeoutError, RearviewError) as error:
+        except Exception as error:  # the model's own errors too: the order stays as it is
             log.warning("reranker skipped: %s", type(error).__name__)
             degraded.append("reranker")
             notes["reranker"] = f"skipped: {type(error).__name__}"
-            self._note(max(time.monotonic() - began, seconds) / depth)
+            self._note(2 * max(time.monotonic() - began, seconds) / depth)  # so that the next try takes half as many
             return hits
         self._note((time.monotonic() - began) / depth)
         notes["reranker"] = f"{self._reranker.name} ordered the first {depth}"

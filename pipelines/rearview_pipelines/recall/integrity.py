@@ -4,6 +4,7 @@ What is not is left out of every answer, counted, remembered for the admin's lis
 """
 
 import logging
+import weakref
 from collections import Counter
 
 from rearview_pipelines.ledger.head import Finding
@@ -24,7 +25,7 @@ class Integrity:
         self._keys = keys
         self._ledger = ledger
         self.counts: Counter[str] = Counter()
-        self._digests: dict[str, tuple[Memory, str]] = {}
+        self._digests: dict[str, tuple[weakref.ref[Memory], str]] = {}
         self.suspects: dict[tuple[str, str], Finding] = {}
 
     async def follow(self) -> None:
@@ -35,15 +36,20 @@ class Integrity:
         if self._ledger is not None:
             await self._ledger.followed()
 
+    @property
+    def mark(self) -> str | None:
+        """The state of the ledger as it was followed last; None without one."""
+        return f"{self._ledger.head.seq}:{self._ledger.head.hash}" if self._ledger is not None else None
+
     def _digest(self, memory: Memory) -> str | None:
         """Its digest if its signature holds. The same object, which nothing can change, is computed once."""
         kid = memory.signature.kid if memory.signature else ""
         known = self._digests.get(memory.id)
-        if known is not None and known[0] is memory and self._keys.knowing(kid).usable(kid) is not None:
+        if known is not None and known[0]() is memory and self._keys.knowing(kid).usable(kid) is not None:
             return known[1]
         digest = verified_digest(memory, self._keys)
         if digest is not None:
-            self._digests[memory.id] = (memory, digest)
+            self._digests[memory.id] = (weakref.ref(memory), digest)  # what is forgotten is not held here
             if len(self._digests) > MOST:
                 self._digests.pop(next(iter(self._digests)))
         return digest

@@ -15,17 +15,18 @@ from typing import Protocol
 
 import numpy as np
 
-from rearview_pipelines.errors import RearviewError
+from rearview_pipelines.errors import RearviewError, Unavailable
 from rearview_pipelines.models.late import LateEncoder
 from rearview_pipelines.ports import Changes, Tokens, Vector
-from rearview_pipelines.recall.maxsim import Gathered, best, gather
+from rearview_pipelines.recall.encoding import Queries
+from rearview_pipelines.recall.maxsim import CHUNK_TOKENS, Gathered, best, best_of_many, gather
 
 log = logging.getLogger(__name__)
 FEW = 256
-"""So many memories are read by key; for more of them, all of the tenant's are read."""
+"""So many memories are read by key at a time; for more of them, all of the tenant's are read first."""
 FOLLOW_SECONDS = 1.0
-QUERIES = 1024
-"""Encoded queries kept."""
+TOGETHER = 8
+"""Queries on the same memories that are compared in one multiplication."""
 FLOATS = 64 * 2**20
 """Most floats of gathered matrices kept, 256 MB: those of scopes that are compared whole."""
 
@@ -44,27 +45,33 @@ class ChangeLog(Protocol):
 
 @dataclass
 class _Held:
-    """What is held of a tenant. `gathered`: the last ids that were asked for, as one matrix."""
+    """What is held of a tenant; a memory without token vectors is held with none.
+
+    `gathered`: the last ids that were compared, as one matrix. `gone`: what changed while something is being read.
+    `whole`: all that there was has been read, or is too much. `reading`: the calls that are under way.
+    """
 
     tokens: dict[str, Tokens] = field(default_factory=dict)
     gathered: tuple[Sequence[str], Gathered] | None = None
     epoch: str = ""
     seq: int = 0
     followed: float = 0.0
+    gone: set[str] = field(default_factory=set)
     whole: bool = False
     loading: "asyncio.Task[None] | None" = None
+    reading: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    tenant: str
+    held: _Held
     query: Vector
     ids: Sequence[str]
     answer: "asyncio.Future[Vector]"
 
 
 class LateService:
-    """`LateInteraction` in this process. `limit`: rows of token vectors held at most, over all tenants."""
+    """`LateInteraction` in this process. `limit`: memories whose token vectors are held at most, over all tenants."""
 
     def __init__(self, encoder: LateEncoder, index: TokenReader, changes: ChangeLog | None, limit: int) -> None:
         self._encoder = encoder
@@ -72,9 +79,7 @@ class LateService:
         self._changes = changes
         self._limit = limit
         self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._queries: OrderedDict[str, Vector] = OrderedDict()
-        self._encoding: dict[str, asyncio.Future[Vector]] = {}
-        self._encoders = ThreadPoolExecutor(1, thread_name_prefix="late-query")
+        self._queries = Queries(encoder.query)
         self._comparers = ThreadPoolExecutor(1, thread_name_prefix="late-compare")
         self._waiting: list[_Asked] = []
         self._comparing: asyncio.Task[None] | None = None
@@ -93,36 +98,17 @@ class LateService:
         return self._encoder.marks
 
     async def prepare(self, query: str) -> None:
-        await self._encoded(query)
+        await self._queries.encoded(query)
 
     async def best(self, tenant: str, query: str, ids: Sequence[str]) -> Vector:
-        vectors, _ = await asyncio.gather(self._encoded(query), self._hold(tenant, ids))
-        asked = _Asked(tenant, vectors, ids, asyncio.get_running_loop().create_future())
+        vectors, held = await asyncio.gather(self._queries.encoded(query), self._hold(tenant, ids))
+        asked = _Asked(held, vectors, ids, asyncio.get_running_loop().create_future())
         self._waiting.append(asked)
         if self._comparing is None or self._comparing.done():
             self._comparing = asyncio.ensure_future(self._compare())
         return await asked.answer
 
-    async def _encoded(self, query: str) -> Vector:
-        """The query's token vectors; one that is being encoded is waited for, not encoded twice."""
-        if query in self._queries:
-            self._queries.move_to_end(query)
-            return self._queries[query]
-        if query not in self._encoding:
-            loop = asyncio.get_running_loop()
-            self._encoding[query] = asyncio.ensure_future(
-                loop.run_in_executor(self._encoders, self._encoder.query, query)
-            )
-        try:
-            vectors = await asyncio.shield(self._encoding[query])
-        finally:
-            self._encoding.pop(query, None)
-        self._queries[query] = vectors
-        while len(self._queries) > QUERIES:
-            self._queries.popitem(last=False)
-        return vectors
-
-    async def _hold(self, tenant: str, ids: Sequence[str]) -> None:
+    async def _hold(self, tenant: str, ids: Sequence[str]) -> _Held:
         held = self._held.setdefault(tenant, _Held())
         self._held.move_to_end(tenant)
         self._follow_soon(tenant, held)
@@ -131,10 +117,28 @@ class LateService:
             await asyncio.shield(self._load(tenant, held))
             missing = [id_ for id_ in missing if id_ not in held.tokens]
         if missing:
-            self._take(held, missing, await self._index.tokens(tenant, self.name, missing) or {})
+            await self._read(tenant, held, missing)
         if not held.whole:
             self._load(tenant, held)  # in the background: the next recalls ask for others
         self._evict()
+        return held
+
+    async def _read(self, tenant: str, held: _Held, missing: Sequence[str]) -> None:
+        """Read some by key: whoever gives up waiting, what was begun is kept, and nothing is read twice."""
+        wanted = [id_ for id_ in missing if id_ not in held.reading]
+        for start in range(0, len(wanted), FEW):
+            some = wanted[start : start + FEW]
+            task = asyncio.ensure_future(self._read_some(tenant, held, some))
+            held.reading.update(dict.fromkeys(some, task))
+        for task in {held.reading[id_] for id_ in missing if id_ in held.reading}:
+            await asyncio.shield(task)
+
+    async def _read_some(self, tenant: str, held: _Held, ids: Sequence[str]) -> None:
+        try:
+            self._take(held, ids, await self._index.tokens(tenant, self.name, ids) or {})
+        finally:
+            for id_ in ids:
+                held.reading.pop(id_, None)
 
     def _load(self, tenant: str, held: _Held) -> "asyncio.Task[None]":
         if held.loading is None:
@@ -142,21 +146,25 @@ class LateService:
         return held.loading
 
     async def _read_all(self, tenant: str, held: _Held) -> None:
+        held.gone.clear()
         try:
             found = await self._index.tokens(tenant, self.name, most=self._limit)
-        except RearviewError as error:
+            if found is not None:  # else there are too many: those asked for are read by key
+                self._take(held, list(found), found)
+                self._evict()
+            held.whole = True
+        except Exception as error:  # whatever it was, the next recall tries again
             log.warning("token vectors not read: %s", type(error).__name__)
+        finally:
             held.loading = None
-            return
-        if found is not None:  # else there are too many: those asked for are read by key
-            held.tokens.update(found)
-            self._evict()
-        held.whole = True
 
-    @staticmethod
-    def _take(held: _Held, ids: Sequence[str], found: "dict[str, Tokens]") -> None:
-        nothing = np.zeros((0, 1), np.int8)
-        held.tokens.update({id_: found.get(id_, nothing) for id_ in ids})
+    def _take(self, held: _Held, ids: Sequence[str], found: "dict[str, Tokens]") -> None:
+        """Hold what was read, but for what has changed since; of another width, it is of no use."""
+        nothing = np.zeros((0, self._encoder.dimension), np.int8)
+        for id_ in ids:
+            tokens = found.get(id_, nothing)
+            if id_ not in held.gone:
+                held.tokens[id_] = tokens if tokens.shape[1] == self._encoder.dimension else nothing
         held.gathered = None
 
     def _evict(self) -> None:
@@ -177,59 +185,78 @@ class LateService:
     async def _follow(self, tenant: str, held: _Held) -> None:
         """Let go of what was changed or forgotten."""
         assert self._changes is not None
+        first = not held.epoch
+        known = len(held.tokens)
         try:
             changed = await self._changes.changes(tenant, held.epoch, held.seq)
         except RearviewError as error:
             log.debug("token vectors not followed: %s", type(error).__name__)
             return
-        if changed.ids is None and held.epoch:  # another writer: what it forgot is not known
+        if changed.ids is None and (known or not first):  # what changed before is not known
             held.tokens.clear()
-            held.whole, held.loading = False, None
+            held.whole = False
         for id_ in changed.ids or ():
             held.tokens.pop(id_, None)
+            if held.loading is not None or held.reading:
+                held.gone.add(id_)
         if changed.ids is None or changed.ids:
             held.gathered = None
         held.epoch, held.seq = changed.epoch, changed.seq
 
     async def _compare(self) -> None:
-        """Answer all who wait, those who compare with the same memories in one multiplication."""
-        loop = asyncio.get_running_loop()
+        """Answer all who wait, those who compare with the same memories a few in one multiplication."""
         while self._waiting:
             batch, self._waiting = self._waiting, []
             groups: list[list[_Asked]] = []
             for asked in batch:
-                group = next((g for g in groups if (g[0].tenant, g[0].ids) == (asked.tenant, asked.ids)), None)
+                if asked.answer.done():  # it gave up waiting
+                    continue
+                group = next((g for g in groups if _same(g[0], asked) and len(g) < TOGETHER), None)
                 if group is None:
                     groups.append([asked])
                 else:
                     group.append(asked)
             for group in groups:
-                gathered = self._gathered(group[0])
-                queries = np.concatenate([asked.query for asked in group])
-                try:
-                    found = await loop.run_in_executor(self._comparers, best, gathered, queries)
-                except Exception as error:
-                    for asked in group:
-                        asked.answer.set_exception(error)
-                    continue
-                at = 0
-                for asked in group:
-                    if not asked.answer.done():
-                        asked.answer.set_result(found[:, at : at + len(asked.query)])
-                    at += len(asked.query)
+                await self._answer(group)
 
-    def _gathered(self, asked: _Asked) -> Gathered:
-        held = self._held.get(asked.tenant) or _Held()
+    async def _answer(self, group: list[_Asked]) -> None:
+        try:
+            queries = np.concatenate([asked.query for asked in group])
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._comparers, self._compared, group[0], queries)
+        except Exception as error:  # said to those who asked, and nobody else
+            for asked in group:
+                if not asked.answer.done():
+                    asked.answer.set_exception(Unavailable(f"token vectors not compared: {type(error).__name__}"))
+            return
+        at = 0
+        for asked in group:
+            if not asked.answer.done():
+                asked.answer.set_result(found[:, at : at + len(asked.query)])
+            at += len(asked.query)
+
+    def _compared(self, asked: _Asked, queries: Vector) -> Vector:
+        """Runs in the comparing thread."""
+        held = asked.held
         if held.gathered is not None and held.gathered[0] == asked.ids:
-            return held.gathered[1]
-        gathered = gather(asked.ids, held.tokens)
+            return best(held.gathered[1], queries)
+        tokens = dict(held.tokens)  # the loop goes on changing it
+        if sum(len(tokens.get(id_, ())) for id_ in asked.ids) > CHUNK_TOKENS:
+            return best_of_many(asked.ids, tokens, queries)
+        gathered = gather(asked.ids, tokens)
         held.gathered = (asked.ids, gathered)
-        kept = [h for h in self._held.values() if h.gathered is not None]
+        self._let_go(held)
+        return best(gathered, queries)
+
+    def _let_go(self, newest: _Held) -> None:
+        kept = [h for h in list(self._held.values()) if h.gathered is not None and h is not newest]
         size = sum(h.gathered[1].vectors.size for h in kept if h.gathered)
         for other in kept:
-            if size <= FLOATS or other is held:
+            if size <= FLOATS or other.gathered is None:
                 break
-            assert other.gathered is not None
             size -= other.gathered[1].vectors.size
             other.gathered = None
-        return gathered
+
+
+def _same(one: _Asked, other: _Asked) -> bool:
+    return one.held is other.held and one.ids == other.ids

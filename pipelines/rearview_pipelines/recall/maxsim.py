@@ -4,7 +4,7 @@ MaxSim (Khattab and Zaharia, 2020, https://arxiv.org/abs/2004.12832) is the mean
 of the best cosine in the text; the parts are kept, so that a window or a session can be scored too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from rearview_pipelines.models.late import plain
 from rearview_pipelines.ports import Tokens, Vector
+
+CHUNK_TOKENS = 100_000
+"""Token vectors in one matrix, 38 MB of floats; more are compared one matrix after the other."""
 
 
 @dataclass(frozen=True)
@@ -39,3 +42,19 @@ def best(gathered: Gathered, query: Vector) -> Vector:
     if len(gathered.starts):
         found[gathered.known] = np.maximum.reduceat(gathered.vectors @ query.T, gathered.starts, axis=0)
     return found
+
+
+def best_of_many(ids: Sequence[str], held: Mapping[str, Tokens], query: Vector) -> Vector:
+    """The same of any number of memories, a chunk of them at a time, so that memory stays bounded."""
+    return np.concatenate([best(gather(ids[a:b], held), query) for a, b in _chunks(ids, held)])
+
+
+def _chunks(ids: Sequence[str], held: Mapping[str, Tokens]) -> Iterator[tuple[int, int]]:
+    start, size = 0, 0
+    for at, id_ in enumerate(ids):
+        length = len(held.get(id_, ()))
+        if at > start and size + length > CHUNK_TOKENS:
+            yield start, at
+            start, size = at, 0
+        size += length
+    yield start, len(ids)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_pipelines.ledger.head import Finding
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Clock, Embedder, LateInteraction, MemoryIndex, Part, Reranker, Where
@@ -55,6 +54,7 @@ class Progress:
     hidden_state: int = 0
     sound: dict[str, bool] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    stop: RearviewError | None = None
     notes: dict[str, object] = field(default_factory=dict)
 
 
@@ -113,15 +113,19 @@ class RecallPipeline:
         now = self._clock.now()
         where = self._where(principal, request, now)
         asked = understand(request.query, now, request.timezone)
-        await self.integrity.follow()
         progress = Progress()
+        began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout_at(asyncio.get_running_loop().time() + seconds):
-                ranking = await self._rank(principal, request, asked, where, seconds * (1 - RESERVE), progress)
+            async with asyncio.timeout_at(began + seconds):
+                await self._vouched(progress)
+                until = began + seconds * (1 - RESERVE)
+                ranking = await self._rank(principal, request, asked, where, until, progress)
                 await self._refine(principal, request, asked, where, ranking, standing, now, progress)
         except TimeoutError:
             progress.degraded.append("deadline")
         except RearviewError as error:
+            if progress.stop is not None:
+                raise
             log.warning("recall ended early: %s", type(error).__name__)
             progress.degraded.append("index")
         memories, hidden = present.fitted(
@@ -140,6 +144,14 @@ class RecallPipeline:
             explain=self._explain(principal, asked, progress) if request.explain else None,
         )
 
+    async def _vouched(self, progress: Progress) -> None:
+        """Follow the ledger. Raises what means that nothing may be read: BrokenLedger, Unavailable."""
+        try:
+            await self.integrity.follow()
+        except RearviewError as error:
+            progress.stop = error
+            raise
+
     def holds(self, memory: Memory) -> bool:
         """Whether a record is as it was signed and recorded."""
         return self.integrity.holds(memory)
@@ -147,10 +159,11 @@ class RecallPipeline:
     async def _sound(self, tenant: str, memory: Memory) -> bool:
         """The same, for a row that may have been read from a replica of the store that lags behind."""
         finding = self.integrity.look(memory)
-        if finding is Finding.REPLAYED:
+        if finding is not None:
             newest = (await self._index.get(tenant, [memory.id], fresh=True)).get(memory.id)
-            if newest is not None and newest.version > memory.version and self.holds(newest):
-                return False  # it was changed while we looked: not what was asked for, and no alarm
+            if newest is not None and newest != memory and self.integrity.look(newest) is None:
+                # Changed while we looked: no alarm. Signed anew it is the same one; else it is not what was asked for.
+                return newest.version == memory.version
         return self.integrity.settled(memory, finding)
 
     def _where(self, principal: Principal, request: RecallRequest, now: datetime) -> Where:
@@ -176,21 +189,21 @@ class RecallPipeline:
         request: RecallRequest,
         asked: Understood,
         where: Where,
-        seconds: float,
+        until: float,
         progress: Progress,
     ) -> Ranking:
         """Candidates in the fused order: remembered, if nothing in the scope has changed since, or found now."""
         tenant = principal.tenant
-        key = self._cache.key(principal, request, asked)
-        await self._index.follow(tenant)
-        held = await self._index.held(tenant)
-        version = held.version if held else None
-        known = self._cache.get(key, version)
-        if known is not None:
-            progress.notes = {"cache": "the ranking was remembered", **known.notes}
-            return known
+        key, mark = self._cache.key(principal, request, asked), self.integrity.mark
+        if self._cache.knows(key):
+            await self._index.follow(tenant, mark)
+            held = await self._index.held(tenant)
+            known = self._cache.get(key, held.version if held else None)
+            if known is not None:
+                progress.notes = {"cache": "the ranking was remembered", **known.notes}
+                return known
         limit = EXACT_LIMIT if request.mode == "exact" else max(LEAST_DEPTH, 3 * request.top_k)
-        found = await self._routes.ask(tenant, request, asked, where, limit, seconds)
+        found = await self._routes.ask(tenant, request, asked, where, limit, until, mark)
         progress.degraded += found.degraded
         candidates = ranked(found, asked, request.mode, self._tuning.of(asked.language), explain=request.explain)
         notes = {
@@ -206,8 +219,8 @@ class RecallPipeline:
         }
         progress.notes = notes
         ranking = Ranking(candidates, found.vector, dict(found.parts), found.records, notes)
-        if not found.degraded and found.held is not None and found.held.version == version:
-            self._cache.put(key, version, ranking)
+        if not found.degraded and found.held is not None and found.held.version == found.version:
+            self._cache.put(tenant, key, found.version, ranking)
         return ranking
 
     async def _refine(

@@ -14,6 +14,8 @@ from rearview_pipelines.recall.understand import Understood, named
 
 BEST = 10
 """So many from the top are looked at for what is related to them."""
+MOST_EXACT = 1000
+"""Candidates looked through for a literal match."""
 MOST = 200
 """Candidates that are ranked on; nobody is shown more than half of them."""
 
@@ -48,7 +50,7 @@ def ranked(
     elif found.vector is None and found.late is None:  # words are all there is: some have to be shared, or near
         order = order[found.context[order] > 0]
     ranks = _ranks(found) if explain else {}
-    order = order[: MOST if mode != "exact" else None]
+    order = order[: MOST if mode != "exact" else MOST_EXACT]
     strength = _evidence(found, order, mode)
     held = (strength > 0) | (table.keyword[order] > 0)  # what nothing speaks for is no answer
     order, strength = order[held], strength[held]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.models.late import knows
 from rearview_pipelines.ports import Embedder, HeldScope, LateInteraction, Match, MemoryIndex, Vector, Where
@@ -48,7 +47,8 @@ class Found:
     """What the routes answered.
 
     `late`: (rows, query tokens), the last `marks` of them no words. `context`: BM25 in context of the whole scope.
-    `skipped`: routes that were not asked, and why. `held`: the scope in memory that answered, if one did.
+    `skipped`: routes that were not asked, and why. `held`: the scope in memory that answered, if one did, at
+    this `version`.
     `records`: those that were read on the way. `milliseconds`: waited for each part, after the ones before it.
     """
 
@@ -61,6 +61,7 @@ class Found:
     degraded: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     held: HeldScope | None = None
+    version: str = ""
     records: dict[str, Memory] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
 
@@ -75,20 +76,27 @@ class Routes:
     tuning: Tuning = field(default_factory=Tuning)
 
     async def ask(
-        self, tenant: str, request: RecallRequest, asked: Understood, where: Where, limit: int, seconds: float
+        self,
+        tenant: str,
+        request: RecallRequest,
+        asked: Understood,
+        where: Where,
+        limit: int,
+        end: float,
+        mark: str | None = None,
     ) -> Found:
-        """Rows with what each route says of them. A route that fails or is late is named, never raised."""
-        end = asyncio.get_running_loop().time() + max(seconds, 0.0)
+        """Rows with what each route says of them. A route that fails or is late is named, never raised.
+
+        `end`: on the loop's clock, by when all have to have answered.
+        """
         found = Found(_nothing(), np.zeros(0, np.float32))
         dense, late = self._allowed(request, asked, found)
         vector = asyncio.ensure_future(self.embedder.query(request.query)) if dense else None
-        ahead = None
-        if late and self.late and not await self._is_small(tenant, where):  # else it is asked at once, all in one
-            ahead = asyncio.ensure_future(self.late.prepare(request.query))
+        ahead = asyncio.ensure_future(self.late.prepare(request.query)) if late and self.late else None
         whole: asyncio.Future[Any] | None = None
         try:
             watch = Stopwatch(found.milliseconds)
-            if not await _in_time(self.index.follow(tenant), end, "index", found):
+            if not await _in_time(self.index.follow(tenant, mark), end, "index", found):
                 return found
             watch.lap("follow")
             found.held = await self.index.held(tenant, fresh=request.after is not None)
@@ -116,10 +124,6 @@ class Routes:
                 elif task is not None and not task.cancelled():
                     task.exception()  # heard, so that nothing is said of it later
         return found
-
-    async def _is_small(self, tenant: str, where: Where) -> bool:
-        held = await self.index.held(tenant)
-        return held is not None and held.passing(where, WHOLE) is not None
 
     def _allowed(self, request: RecallRequest, asked: Understood, found: Found) -> tuple[bool, bool]:
         """Whether the embedder and late interaction are asked."""
@@ -152,7 +156,7 @@ class Routes:
     ) -> None:
         terms = asked.terms if request.mode != "semantic" else ()
         if found.held is not None:
-            found.table = found.held.table(where, terms, found.vector)
+            found.table, found.version = found.held.table(where, terms, found.vector), found.held.version
             if request.mode == "semantic":
                 found.skipped["keyword"] = "mode semantic"
         else:
@@ -251,7 +255,7 @@ async def _in_time(work: Awaitable[None], end: float, word: str, found: Found) -
     except TimeoutError:
         found.degraded += [word, "deadline"]
         return False
-    except RearviewError as error:
+    except Exception as error:  # a model's own errors too: what failed is left out, whatever it was
         log.warning("%s failed: %s", word, type(error).__name__)
         found.degraded.append(word)
         return False

@@ -7,6 +7,7 @@ BM25, consistency levels. One partition a tenant, always named, since naming it 
 import asyncio
 import hashlib
 import logging
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,12 +25,13 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Condition, Inspected, Match, Part, Tokens, Vector, Where
 from rearview_pipelines.stores.collection import CHANNEL, COLLECTION, prepare
 from rearview_pipelines.stores.expressions import expression
-from rearview_pipelines.stores.rows import memory_of, part_of, row_id, rows_of, unpacked
+from rearview_pipelines.stores.rows import is_nowhere, memory_of, part_of, row_id, rows_of, unpacked
 
 log = logging.getLogger(__name__)
 # It logs a traceback with the request's content for every failed call, which we report ourselves.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
+_KEY = re.compile(r"[A-Za-z0-9_-]+(#[0-9]+)?")
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
 TOKEN_WINDOW = 2000
@@ -81,7 +83,7 @@ class MilvusIndex:
         async with _translated():  # a read: after a restart the collection is there, but not loaded
             await self._client.get(COLLECTION, ids=["-"], output_fields=["part"], timeout=self._timeout)
 
-    async def follow(self, tenant: str) -> None:
+    async def follow(self, tenant: str, mark: str | None = None) -> None:
         """Nothing is cached here."""
 
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
@@ -242,6 +244,7 @@ class MilvusIndex:
 
     async def _by_key(self, tenant: str, keys: Sequence[str], fields: list[str], fresh: bool) -> list[dict[str, Any]]:
         """Rows by primary key: on Lite a look-up, where an expression walks all rows."""
+        keys = [key for key in keys if _KEY.fullmatch(key)]  # the client writes them into an expression as they are
         if not keys:
             return []
         async with _translated():
@@ -310,7 +313,7 @@ def _whole_fields(tokens: bool) -> list[str]:
 def _memories(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Memory, tuple[Part, ...]]]:
     parts: dict[str, list[Part]] = {}
     for row in rows:
-        if row["terms"]:  # a tombstone's row has none, and is no part
+        if not is_nowhere(row):  # a tombstone's row is no part
             parts.setdefault(row["memory"], []).append(part_of(row))
     heads = [memory_of(row) for row in rows if row["part"] == 0]
     return [(m, tuple(sorted(parts.get(m.id, ()), key=lambda p: p.number))) for m in heads]
@@ -320,7 +323,7 @@ def _inspected(id_: str, rows: list[dict[str, Any]]) -> Inspected:
     head = next((row for row in rows if row["id"] == id_), None)
     if head is None:  # parts whose record is gone
         head = rows[0] | {"id": id_, "record": "", "text": ""}
-    parts = tuple(part_of(row) for row in rows if row["terms"])
+    parts = tuple(part_of(row) for row in rows if not is_nowhere(row))
     return Inspected(id_, memory_of(head), parts, tuple(rows))
 
 

@@ -157,9 +157,8 @@ def unpacked(packed: str) -> tuple[Tokens | None, str]:
     """(token vectors, the model that made them); what cannot be read is of no model, and named by `verify`."""
     if not packed:
         return None, ""
-    late, _, rest = packed.partition(":")
-    dimension, _, body = rest.partition(":")
     try:
+        late, dimension, body = packed.rsplit(":", 2)  # a model's name may hold a colon
         flat = np.frombuffer(base64.b64decode(body, validate=True), np.int8)
         tokens = flat.reshape(-1, int(dimension))
     except ValueError:

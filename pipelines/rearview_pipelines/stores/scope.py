@@ -5,6 +5,7 @@ Not thread-safe; `stores.hot` keeps it in step with the index.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from rearview_pipelines.memory import Memory, SourceKind
 from rearview_pipelines.ports import Match, Part, Vector, Where
 from rearview_pipelines.recall.signals import Said, said, session_of
-from rearview_pipelines.recall.table import Floats, Table
+from rearview_pipelines.recall.table import Flags, Floats, Table
 from rearview_pipelines.stores.columns import Columns
 from rearview_pipelines.stores.postings import Postings
 from rearview_pipelines.stores.rows import columns_of
@@ -35,7 +36,8 @@ class Scope:
         self._columns = Columns()
         self._sessions = Sessions(lambda slot: place_of(self.memories[self._slots.held[slot] or ""]))
         self._postings = Postings()
-        self._speakers: dict[str, int] = {}
+        self._speakers: Slots[str] = Slots()
+        self._spoken: Counter[str] = Counter()
         self._notes = np.zeros((_FIRST_ROOM, 5), np.int64)
         """By memory: kind, question, relative, speaker, when it happened."""
         self._vectors = np.zeros((_FIRST_ROOM, dimension), np.float32)
@@ -69,7 +71,18 @@ class Scope:
             self._place(slot, memory, part)
 
     def _speaker(self, of: Said) -> int:
-        return self._speakers.setdefault(of.speaker, len(self._speakers)) if of.speaker else _NOBODY
+        if not of.speaker:
+            return _NOBODY
+        self._spoken[of.speaker] += 1
+        return self._speakers[of.speaker] if of.speaker in self._speakers else self._speakers.take(of.speaker)
+
+    def _silence(self, of: Said) -> None:
+        """Let go of a name that nobody has any more."""
+        if of.speaker:
+            self._spoken[of.speaker] -= 1
+            if not self._spoken[of.speaker]:
+                del self._spoken[of.speaker]
+                self._speakers.leave(of.speaker)
 
     def _place(self, owner: int, memory: Memory, part: Part) -> None:
         slot = self._part_slots.take((memory.id, part.number))
@@ -91,24 +104,27 @@ class Scope:
             self._owners[slot] = _NOBODY
         slot = self._slots.leave(id_)
         self._columns.drop(slot)
-        self._sessions.drop(slot, session_of(self.memories.pop(id_)))
+        memory = self.memories.pop(id_)
+        self._sessions.drop(slot, session_of(memory))
+        self._silence(said(memory))
 
     def dense(self, where: Where, vector: Vector, limit: int) -> list[Match]:
         return self._best(where, self._cosines(vector), limit, least=None)
 
     def keyword(self, where: Where, terms: Sequence[str], limit: int) -> list[Match]:
-        return self._best(where, self._words(terms), limit, least=0.0)
+        scores = self._postings.scores(terms, self._allowed(self._columns.passing(where)))
+        return self._best(where, scores, limit, least=0.0)
 
     def _cosines(self, vector: Vector) -> Floats:
         return np.asarray(self._vectors[: len(self._part_slots.held)] @ vector, np.float32)
 
-    def _words(self, terms: Sequence[str]) -> Floats:
-        return self._postings.scores(terms, len(self._part_slots.held))
+    def _allowed(self, passing: Flags) -> Flags:
+        """(parts' slots,) whether each one's memory passes."""
+        return np.append(passing, False)[self._owners[: len(self._part_slots.held)]]  # the last one is nobody's
 
     def _best(self, where: Where, scores: Floats, limit: int, least: float | None) -> list[Match]:
         """The best `limit` parts of what passes the filter, above `least`; equals in the order of their slots."""
-        passing = np.append(self._columns.passing(where), False)  # the last one is nobody's
-        allowed = passing[self._owners[: len(scores)]]
+        allowed = self._allowed(self._columns.passing(where))
         if least is not None:
             allowed &= scores > least
         slots = np.flatnonzero(allowed)
@@ -122,7 +138,8 @@ class Scope:
     def table(self, where: Where, terms: Sequence[str], vector: Vector | None) -> Table:
         """All that passes the filter, with what it scores: a row a memory."""
         self._sessions.settle()
-        slots = np.flatnonzero(self._columns.passing(where))
+        passing = self._columns.passing(where)
+        slots, allowed = np.flatnonzero(passing), self._allowed(passing)
         row_of = np.full(len(self._columns) + 1, _NOBODY, np.int64)
         row_of[slots] = np.arange(len(slots))
         kind, question, relative, speaker, occurred = self._notes[slots].T
@@ -133,7 +150,7 @@ class Scope:
             dense[dense < -1] = np.nan  # without a part
         return Table(
             ids,
-            self._of_memories(self._words(terms), np.float32(0))[slots],
+            self._of_memories(self._postings.scores(terms, allowed), np.float32(0))[slots],
             dense,
             row_of[self._sessions.near[slots]],
             self._sessions.session[slots],
@@ -142,8 +159,8 @@ class Scope:
             relative.astype(np.bool_),
             speaker,
             occurred,
-            list(self._speakers),
-            self._postings.ceiling(terms),
+            [name or "" for name in self._speakers.held],
+            self._postings.ceiling(terms, allowed),
         )
 
     def _of_memories(self, scores: Floats, lowest: np.float32) -> Floats:

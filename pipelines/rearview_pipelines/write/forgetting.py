@@ -42,7 +42,8 @@ async def forget(memories: Sequence[Memory], tools: Tools) -> None:
     await persist(rows, events, before, tools)
     for tombstone in tombstones:
         await tools.index.drop_parts(tombstone.tenant, tombstone.id, 1)
-        await tools.usage.forget(tombstone.tenant, [tombstone.id])
+    for tenant in {tombstone.tenant for tombstone in tombstones}:
+        await tools.usage.forget(tenant, [t.id for t in tombstones if t.tenant == tenant])
 
 
 async def resign(tenant: str, ids: Sequence[str], kid: str, tools: Tools) -> int:

@@ -4,12 +4,13 @@ Nothing here is evidence: a counter that is lost in a crash, or changed by whom 
 order a little, and no more.
 """
 
+import asyncio
 import hashlib
 import json
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
 from rearview_pipelines.errors import RearviewError
@@ -17,18 +18,33 @@ from rearview_pipelines.ports import ObjectStore
 
 log = logging.getLogger(__name__)
 FLUSH_SECONDS = 30.0
+MOST_CALLERS = 100
+"""Callers of one memory whose verdict is kept; the oldest goes first."""
 _PREFIX = "usage/"
 
 
 @dataclass
 class Use:
-    """hits: recalls that handed it out. last: the day of the last one. used, helpful, unhelpful: as callers said."""
+    """hits: recalls that handed it out. last: the day of the last one. verdicts: by caller, [used, helpful]: 1 for yes,
+    -1 for no, 0 if it was not said. Who says it again changes its mind and does not count twice.
+    """
 
     hits: int = 0
     last: str = ""
-    used: int = 0
-    helpful: int = 0
-    unhelpful: int = 0
+    verdicts: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def used(self) -> int:
+        """Callers who used it."""
+        return sum(used > 0 or helpful > 0 for used, helpful in self.verdicts.values())
+
+    @property
+    def helpful(self) -> int:
+        return sum(helpful > 0 for _, helpful in self.verdicts.values())
+
+    @property
+    def unhelpful(self) -> int:
+        return sum(helpful < 0 for _, helpful in self.verdicts.values())
 
 
 class Usage:
@@ -39,6 +55,7 @@ class Usage:
         self._of: dict[str, dict[str, Use]] = {}
         self._changed: set[str] = set()
         self._flushed = time.monotonic()
+        self._writing = asyncio.Lock()
 
     async def of(self, tenant: str) -> Mapping[str, Use]:
         """By memory, what is known of a tenant's."""
@@ -52,11 +69,16 @@ class Usage:
             use.last = at.date().isoformat()
         await self._note(tenant)
 
-    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use:
+    async def feedback(self, tenant: str, id_: str, who: str, *, used: bool | None, helpful: bool | None) -> Use:
+        """`who`: the caller's name, of which a hash is kept."""
         use = (await self._known(tenant)).setdefault(id_, Use())
-        use.used += bool(used) or bool(helpful)
-        use.helpful += helpful is True
-        use.unhelpful += helpful is False
+        verdict = use.verdicts.pop(_caller(who), [0, 0])
+        said = [
+            before if now is None else (1 if now else -1) for before, now in zip(verdict, (used, helpful), strict=True)
+        ]
+        use.verdicts[_caller(who)] = said
+        while len(use.verdicts) > MOST_CALLERS:
+            use.verdicts.pop(next(iter(use.verdicts)))
         await self._note(tenant)
         return use
 
@@ -79,14 +101,15 @@ class Usage:
     async def flush(self) -> None:
         if self._store is None:
             return
-        changed, self._changed, self._flushed = self._changed, set(), time.monotonic()
-        for tenant in changed:
-            rows = {id_: asdict(use) for id_, use in self._of[tenant].items()}
-            try:
-                await self._store.put(_key(tenant), json.dumps(rows).encode())
-            except RearviewError as error:
-                log.warning("usage not written: %s", type(error).__name__)
-                self._changed.add(tenant)
+        async with self._writing:  # an older state never lands after a newer one
+            changed, self._changed, self._flushed = self._changed, set(), time.monotonic()
+            for tenant in changed:
+                rows = {id_: asdict(use) for id_, use in self._of[tenant].items()}
+                try:
+                    await self._store.put(_key(tenant), json.dumps(rows).encode())
+                except RearviewError as error:
+                    log.warning("usage not written: %s", type(error).__name__)
+                    self._changed.add(tenant)
 
     async def _known(self, tenant: str) -> dict[str, Use]:
         if tenant in self._of:
@@ -102,3 +125,7 @@ class Usage:
 
 def _key(tenant: str) -> str:
     return f"{_PREFIX}{hashlib.sha256(tenant.encode()).hexdigest()[:32]}.json"
+
+
+def _caller(who: str) -> str:
+    return hashlib.sha256(who.encode()).hexdigest()[:16]

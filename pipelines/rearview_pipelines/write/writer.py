@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from rearview_pipelines.errors import Conflict
+from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State, Trust
 from rearview_pipelines.ports import Changes
@@ -153,15 +153,23 @@ class Writer:
     async def handed(self, handout: Handout) -> None:
         """Remember what a recall handed out."""
         await self._tools.handouts.note(handout)
-        await self._tools.usage.recalled(handout.tenant, handout.ids, self._tools.clock.now())
+        standing = [id_ for id_ in handout.ids if not self._gone(handout.tenant, id_)]
+        await self._tools.usage.recalled(handout.tenant, standing, self._tools.clock.now())
+
+    def _gone(self, tenant: str, id_: str) -> bool:
+        """Whether it was forgotten meanwhile: nothing is counted of it then."""
+        recorded = self._tools.ledger.head.get(tenant, id_)
+        return recorded is not None and recorded.state == State.FORGOTTEN.value
 
     async def handout(self, tenant: str, recall_id: str) -> Handout | None:
         """What a recall handed out, if it is remembered."""
         return self._tools.handouts.find(tenant, recall_id)
 
-    async def feedback(self, tenant: str, id_: str, *, used: bool | None, helpful: bool | None) -> Use:
-        """Count what a caller thought of a memory."""
-        return await self._tools.usage.feedback(tenant, id_, used=used, helpful=helpful)
+    async def feedback(self, tenant: str, id_: str, who: str, *, used: bool | None, helpful: bool | None) -> Use:
+        """Count what a caller thought of a memory. Raises NotFound for one that was forgotten."""
+        if self._gone(tenant, id_):
+            raise NotFound()
+        return await self._tools.usage.feedback(tenant, id_, who, used=used, helpful=helpful)
 
     async def standing(self, tenant: str) -> Mapping[str, Standing]:
         """By memory, how it was used so far: only what moves an order."""

@@ -126,6 +126,8 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
     yield f"{'':24}{'n':>5}{f'recall@{k}':>11}{f'prec@{k}':>9}{f'nDCG@{k}':>9}{'MRR':>7}{'p50 ms':>9}{'p95 ms':>9}"
     for row in answer["configurations"]:
         yield _line(row["configuration"], row["queries"], row, row["p95_ms"])
+        if row["degraded"]:
+            yield f"  {row['degraded']} of its recalls went without a part (see `degraded`): the figures are too low"
         for scenario, of in row["scenarios"].items():
             yield _line(f"  {scenario}", None, of, None)
     yield f"the index finds {answer['index_recall']:.3f} of what exact search finds among the first {k}"
