@@ -53,6 +53,12 @@ def recency(age: float) -> float:
     return float(2 ** (-age / RECENCY_HALF_LIFE_DAYS))
 
 
+def asks_more(asked: Understood, recency_weight: float) -> bool:
+    """Whether a boost may lift what stands far down."""
+    intents = asked.phrases or asked.span or asked.recent or asked.related or asked.popular
+    return bool(intents or asked.outcome or asked.kinds or recency_weight)
+
+
 def boosts_of(
     memory: Memory, asked: Understood, recency_weight: float, now: datetime, standing: Standing, weights: Boosts
 ) -> dict[str, float]:

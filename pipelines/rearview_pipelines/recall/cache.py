@@ -14,7 +14,7 @@ from rearview_pipelines.requests import RecallRequest
 
 MOST = 500
 """Rankings remembered; the one asked for longest ago goes first."""
-_NOT_RANKED = {"explain", "deadline_ms", "after", "token_budget", "min_score", "reveal", "session", "recency_weight"}
+_NOT_RANKED = {"explain", "deadline_ms", "after", "token_budget", "min_score", "reveal", "session"}
 """Fields of a request that change what is shown, not what is found."""
 
 

@@ -15,14 +15,14 @@ from rearview_pipelines.ports import Clock, Embedder, LateInteraction, MemoryInd
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall import present
 from rearview_pipelines.recall.answers import RecallAnswer
-from rearview_pipelines.recall.boosts import Standing, boosts_of
+from rearview_pipelines.recall.boosts import Standing, asks_more, boosts_of
 from rearview_pipelines.recall.cache import Ranking, RankingCache
 from rearview_pipelines.recall.cross import CrossStage
 from rearview_pipelines.recall.diversity import diverse
 from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, where_of
 from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
-from rearview_pipelines.recall.ranking import BEST, ranked, related_to
+from rearview_pipelines.recall.ranking import BEST, MOST, ranked, related_to
 from rearview_pipelines.recall.routes import Routes, Stopwatch
 from rearview_pipelines.recall.tuning import Tuning
 from rearview_pipelines.recall.understand import Understood, understand
@@ -205,7 +205,10 @@ class RecallPipeline:
         limit = EXACT_LIMIT if request.mode == "exact" else max(LEAST_DEPTH, 3 * request.top_k)
         found = await self._routes.ask(tenant, request, asked, where, limit, until, mark)
         progress.degraded += found.degraded
-        candidates = ranked(found, asked, request.mode, self._tuning.of(asked.language), explain=request.explain)
+        more = asks_more(asked, request.recency_weight)
+        most = MOST if more else max(3 * LEAST_DEPTH, 3 * request.top_k)
+        weights = self._tuning.of(asked.language)
+        candidates = ranked(found, asked, request.mode, weights, most=most, explain=request.explain)
         notes = {
             "routes": {
                 "keyword": int((found.table.keyword > 0).sum()),

@@ -36,9 +36,9 @@ class Candidate:
 
 
 def ranked(
-    found: Found, asked: Understood, mode: str, weights: Mapping[str, Weights], *, explain: bool
+    found: Found, asked: Understood, mode: str, weights: Mapping[str, Weights], *, most: int, explain: bool
 ) -> list[Candidate]:
-    """Candidates, best first."""
+    """Candidates, best first, at most so many."""
     table = found.table
     if not len(table):
         return []
@@ -50,7 +50,7 @@ def ranked(
     elif found.vector is None and found.late is None:  # words are all there is: some have to be shared, or near
         order = order[found.context[order] > 0]
     ranks = _ranks(found) if explain else {}
-    order = order[: MOST if mode != "exact" else MOST_EXACT]
+    order = order[: MOST_EXACT if mode == "exact" else most]
     strength = _evidence(found, order, mode)
     held = (strength > 0) | (table.keyword[order] > 0)  # what nothing speaks for is no answer
     order, strength = order[held], strength[held]
