@@ -1,8 +1,10 @@
 """REST on the real service: Ray Serve, Milvus Lite and the packaged model."""
 
 import json
+import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -368,3 +370,13 @@ def test_contradictory_filters_and_a_tiny_budget_are_no_errors(http: httpx.Clien
     assert none["memories"] == []
     tiny = http.post("/v1/recall", json={"query": "budget", "filters": filters, "token_budget": 1}).json()
     assert (tiny["memories"], tiny["hidden"]["budget"]) == ([], 1)
+
+
+def test_every_metric_of_the_alert_rules_is_shown(http: httpx.Client) -> None:
+    rules = (Path(__file__).parents[2] / "docs" / "examples" / "alerts.yaml").read_text()
+    shown = http.get("/metrics").text
+    named = set(re.findall(r"\brearview_\w+", "\n".join(line for line in rules.splitlines() if "expr:" in line)))
+    assert len(named) >= 3
+    for name in named:
+        assert re.search(rf"\b{name.removesuffix('_bucket')}\b", shown), name
+    assert 'route="/v1/recall"' in shown

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import httpx
+import pytest
 
 from rearview_serve import sample
 from rearview_serve.milvus_process import free_port
@@ -145,6 +146,34 @@ def test_a_reranker_by_path_is_used_and_milvus_is_started_again_when_it_dies(tmp
         assert http.post("/v1/memories", json={"text": "written after"}).json()["receipts"][0]["status"] == "stored"
         found = http.post("/v1/recall", json={"query": "green tea written after"}).json()["memories"]
         assert {"green tea", "written after"} <= {m["text"] for m in found}
+
+
+@pytest.mark.parametrize(("deployment", "word"), [("Rerank", "reranker"), ("Embed", "embedder")])
+def test_recalls_go_on_while_a_model_is_started_again(tmp_path: Path, deployment: str, word: str) -> None:
+    with started(tmp_path / "data", "--no-sample") as service, service.client() as http:
+        http.post("/v1/memories", json={"memories": [{"text": "green tea"}, {"text": "the car is red"}]})
+
+        def ask(query: str) -> httpx.Response:
+            return http.post("/v1/recall", json={"query": query, "deadline_ms": 2000})
+
+        wait_for(lambda: ask("tea, first").json()["degraded"] == [], 30)
+        [replica] = [
+            p
+            for p in descendants(service.process.pid)
+            if f"ServeReplica:rearview:{deployment}".encode() in Path(f"/proc/{p}/cmdline").read_bytes()
+        ]
+        os.kill(replica, signal.SIGKILL)
+        seen: list[list[str]] = []
+
+        def whole_again() -> bool:
+            answer = ask(f"tea number {len(seen)}")
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["memories"][0]["text"] == "green tea"
+            seen.append(answer.json()["degraded"])
+            return seen[-1] == [] and len(seen) > 1
+
+        wait_for(whole_again, 90)
+        assert any(word in degraded for degraded in seen)
 
 
 def test_the_parent_alone_killed_leaves_no_orphan(tmp_path: Path) -> None:
