@@ -206,3 +206,51 @@ async def test_a_scope_that_grows_over_the_limit_is_let_go(
         await own.upsert([(memory.model_copy(update={"id": f"m_{number}"}), parts)])
     assert "default" not in own._held
     assert set(await own.get("default", ["m_3"])) == {"m_3"}
+
+
+async def test_the_writer_is_asked_only_when_something_was_recorded(
+    index: MemoryIndexInMemory, ring: KeyRing, admin: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = Setup(index, ring)
+    await setup.write(admin, "green tea")
+    await setup.warm(admin)
+    asked: list[int] = []
+    changes_of = setup.writer.changes
+
+    async def counted(tenant: str, epoch: str, since: int) -> Changes:
+        asked.append(since)
+        return await changes_of(tenant, epoch, since)
+
+    monkeypatch.setattr(setup.writer, "changes", counted)
+    for mark in ("1", "1", "1", "2", None, None):
+        await setup.hot.follow(admin.tenant, mark)
+    assert len(asked) == 4
+    monkeypatch.setattr(hot, "ASK_SECONDS", 0.0)
+    await setup.hot.follow(admin.tenant, "2")
+    assert len(asked) == 5
+
+
+async def test_a_writer_that_did_not_answer_is_left_alone_and_nothing_is_taken_for_granted(
+    index: MemoryIndexInMemory, ring: KeyRing, admin: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = Setup(index, ring)
+    await setup.write(admin, "green tea")
+    await setup.warm(admin)
+    asked: list[int] = []
+
+    async def down(tenant: str, epoch: str, since: int) -> Changes:
+        asked.append(since)
+        raise Unavailable("down")
+
+    changes_of = setup.writer.changes
+    monkeypatch.setattr(setup.writer, "changes", down)
+    for _ in range(3):
+        await setup.hot.follow(admin.tenant, "1")
+    assert len(asked) == 1
+    monkeypatch.setattr(setup.writer, "changes", changes_of)
+    setup.hot._held[admin.tenant].left_alone = 0.0
+    await setup.write(admin, "black tea")
+    await setup.hot.follow(admin.tenant, "1")
+    scope = await setup.hot.held(admin.tenant)
+    assert scope is not None
+    assert {m.text for m in scope.memories.values()} == {"green tea", "black tea"}

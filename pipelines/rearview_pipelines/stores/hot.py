@@ -190,7 +190,8 @@ class HotIndex:
         if held is not None and mark is not None and held.mark == mark and now - held.asked < ASK_SECONDS:
             self._held.move_to_end(tenant)
             return  # nothing was recorded since: no need to ask the writer
-        if await self._scope(tenant) is not None and held is not None:
+        found = await self._scope(tenant)
+        if held is not None and found is held.scope and held.left_alone <= now:  # else nobody said so
             held.mark, held.asked = mark, now
 
     async def _at_hand(self, tenant: str, fresh: bool) -> Scope | None:
