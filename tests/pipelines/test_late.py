@@ -187,7 +187,24 @@ async def test_what_is_forgotten_while_it_is_read_does_not_come_back(monkeypatch
     await late_._follow("t", late_._held["t"])
     gate.set()
     await loading
+    log.answer = Changes("e", 1, ())
+    await late_._follow("t", late_._held["t"])
     assert set(late_._held["t"].tokens) == {"b"}
+
+
+async def test_what_is_written_while_something_is_read_is_compared_at_once() -> None:
+    log = Log()
+    late_, store, _ = service({"a": tokens(0)}, log)
+    await late_.best("t", "0", ["a"])
+    await asyncio.gather(*late_._following)
+    store.held["new"] = tokens(1)
+    log.answer = Changes("e", 1, ("new",))
+    held = late_._held["t"]
+    found, _ = await asyncio.gather(late_.best("t", "1", ["a", "new"]), late_._follow("t", held))
+    assert found.tolist() == [[0], [1]]
+    for _ in range(2):
+        assert (await late_.best("t", "1", ["a", "new"])).tolist() == [[0], [1]]
+        await late_._follow("t", held)
 
 
 async def test_who_gives_up_waiting_leaves_no_work_behind() -> None:

@@ -24,6 +24,7 @@ from rearview_pipelines.recall.maxsim import CHUNK_TOKENS, Gathered, best, best_
 log = logging.getLogger(__name__)
 FEW = 256
 """So many memories are read by key at a time; for more of them, all of the tenant's are read first."""
+TRIES = 3
 FOLLOW_SECONDS = 1.0
 TOGETHER = 8
 """Queries on the same memories that are compared in one multiplication."""
@@ -47,7 +48,7 @@ class ChangeLog(Protocol):
 class _Held:
     """What is held of a tenant; a memory without token vectors is held with none.
 
-    `gathered`: the last ids that were compared, as one matrix. `gone`: what changed while something is being read.
+    `gathered`: the last ids that were compared, as one matrix. `gone`: what changed while something was being read.
     `whole`: all that there was has been read, or is too much. `reading`: the calls that are under way.
     """
 
@@ -65,6 +66,7 @@ class _Held:
 @dataclass(frozen=True)
 class _Asked:
     held: _Held
+    tokens: "dict[str, Tokens]"
     query: Vector
     ids: Sequence[str]
     answer: "asyncio.Future[Vector]"
@@ -101,14 +103,15 @@ class LateService:
         await self._queries.encoded(query)
 
     async def best(self, tenant: str, query: str, ids: Sequence[str]) -> Vector:
-        vectors, held = await asyncio.gather(self._queries.encoded(query), self._hold(tenant, ids))
-        asked = _Asked(held, vectors, ids, asyncio.get_running_loop().create_future())
+        vectors, (held, tokens) = await asyncio.gather(self._queries.encoded(query), self._hold(tenant, ids))
+        asked = _Asked(held, tokens, vectors, ids, asyncio.get_running_loop().create_future())
         self._waiting.append(asked)
         if self._comparing is None or self._comparing.done():
             self._comparing = asyncio.ensure_future(self._compare())
         return await asked.answer
 
-    async def _hold(self, tenant: str, ids: Sequence[str]) -> _Held:
+    async def _hold(self, tenant: str, ids: Sequence[str]) -> tuple[_Held, dict[str, Tokens]]:
+        """What is held of the tenant, and these token vectors out of it, whatever becomes of it meanwhile."""
         held = self._held.setdefault(tenant, _Held())
         self._held.move_to_end(tenant)
         self._follow_soon(tenant, held)
@@ -116,12 +119,15 @@ class LateService:
         if len(missing) > FEW and not held.whole:
             await asyncio.shield(self._load(tenant, held))
             missing = [id_ for id_ in missing if id_ not in held.tokens]
-        if missing:
+        for _ in range(TRIES):  # what was just read may have been let go of again, as changed
+            if not (missing := [id_ for id_ in missing if id_ not in held.tokens]):
+                break
             await self._read(tenant, held, missing)
+        tokens = {id_: held.tokens[id_] for id_ in ids if id_ in held.tokens}
         if not held.whole:
             self._load(tenant, held)  # in the background: the next recalls ask for others
         self._evict()
-        return held
+        return held, tokens
 
     async def _read(self, tenant: str, held: _Held, missing: Sequence[str]) -> None:
         """Read some by key: whoever gives up waiting, what was begun is kept, and nothing is read twice."""
@@ -146,7 +152,6 @@ class LateService:
         return held.loading
 
     async def _read_all(self, tenant: str, held: _Held) -> None:
-        held.gone.clear()
         try:
             found = await self._index.tokens(tenant, self.name, most=self._limit)
             if found is not None:  # else there are too many: those asked for are read by key
@@ -159,12 +164,11 @@ class LateService:
             held.loading = None
 
     def _take(self, held: _Held, ids: Sequence[str], found: "dict[str, Tokens]") -> None:
-        """Hold what was read, but for what has changed since; of another width, it is of no use."""
+        """Hold what was read; of another width, it is of no use."""
         nothing = np.zeros((0, self._encoder.dimension), np.int8)
         for id_ in ids:
             tokens = found.get(id_, nothing)
-            if id_ not in held.gone:
-                held.tokens[id_] = tokens if tokens.shape[1] == self._encoder.dimension else nothing
+            held.tokens[id_] = tokens if tokens.shape[1] == self._encoder.dimension else nothing
         held.gathered = None
 
     def _evict(self) -> None:
@@ -195,11 +199,12 @@ class LateService:
         if changed.ids is None and (known or not first):  # what changed before is not known
             held.tokens.clear()
             held.whole = False
-        for id_ in changed.ids or ():
+        changed_ids = set(changed.ids or ())
+        for id_ in changed_ids | held.gone:
             held.tokens.pop(id_, None)
-            if held.loading is not None or held.reading:
-                held.gone.add(id_)
-        if changed.ids is None or changed.ids:
+        # What is being read just now may be of before: it is let go of once more the next time.
+        held.gone = changed_ids if held.loading is not None or held.reading else set()
+        if changed.ids is None or changed_ids:
             held.gathered = None
         held.epoch, held.seq = changed.epoch, changed.seq
 
@@ -237,10 +242,9 @@ class LateService:
 
     def _compared(self, asked: _Asked, queries: Vector) -> Vector:
         """Runs in the comparing thread."""
-        held = asked.held
+        held, tokens = asked.held, asked.tokens
         if held.gathered is not None and held.gathered[0] == asked.ids:
             return best(held.gathered[1], queries)
-        tokens = dict(held.tokens)  # the loop goes on changing it
         if sum(len(tokens.get(id_, ())) for id_ in asked.ids) > CHUNK_TOKENS:
             return best_of_many(asked.ids, tokens, queries)
         gathered = gather(asked.ids, tokens)

@@ -95,7 +95,7 @@ class HotIndex:
             self._load_soon(tenant)
             return None
         self._held.move_to_end(tenant)
-        if self._changes is None or time.monotonic() < held.left_alone:
+        if self._changes is None:
             return held.scope
         if held.queued is None:
             # One call serves all who asked before it began; those who ask later wait for the next.
@@ -103,7 +103,7 @@ class HotIndex:
         return held.scope if await asyncio.shield(held.queued) else None
 
     async def _follow(self, tenant: str, held: _Held, before: asyncio.Task[bool] | None) -> bool:
-        """Bring a scope in step; False if it cannot be and has to be read again."""
+        """Bring a scope in step; False if it is not, and Milvus has to answer who must see every write."""
         if before is not None and not before.done():
             await asyncio.wait([before])
         held.running, held.queued = held.queued, None
@@ -120,9 +120,11 @@ class HotIndex:
                 self._evict()
             held.seq = changed.seq
         except (RearviewError, TimeoutError) as error:
-            # No writer, no writes: what is held is still right as far as anyone can know. The next recalls do not wait.
+            # No writer, no writes: for a recall what is held is right as far as anyone can know, and the next ones do
+            # not wait. Who has to see every write asks Milvus.
             held.left_alone = time.monotonic() + ASK_SECONDS
             log.warning("hot scope not refreshed: %s", type(error).__name__)
+            return False
         return True
 
     async def _refresh(self, tenant: str, scope: Scope, ids: Sequence[str]) -> None:
@@ -187,11 +189,12 @@ class HotIndex:
 
     async def follow(self, tenant: str, mark: str | None = None) -> None:
         held, now = self._held.get(tenant), time.monotonic()
-        if held is not None and mark is not None and held.mark == mark and now - held.asked < ASK_SECONDS:
-            self._held.move_to_end(tenant)
-            return  # nothing was recorded since: no need to ask the writer
-        found = await self._scope(tenant)
-        if held is not None and found is held.scope and held.left_alone <= now:  # else nobody said so
+        if held is not None:
+            unchanged = mark is not None and held.mark == mark and now - held.asked < ASK_SECONDS
+            if unchanged or now < held.left_alone:
+                self._held.move_to_end(tenant)
+                return  # nothing was recorded since, or the writer did not answer a moment ago
+        if await self._scope(tenant) is not None and held is not None:
             held.mark, held.asked = mark, now
 
     async def _at_hand(self, tenant: str, fresh: bool) -> Scope | None:
