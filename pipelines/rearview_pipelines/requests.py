@@ -154,7 +154,7 @@ class RecallRequest(BaseModel):
     )
     recency_weight: Ratio = 0.0
     as_of: Instant | None = Field(None, description="Answer what was held true then.")
-    timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
+    timezone: Timezone = Field("UTC", description="Zone of times that the query names: last Tuesday, 上周二.")
     deadline_ms: Annotated[int, Field(strict=True, ge=1, le=MAX_DEADLINE_MS)] = 3000
     after: Annotated[str, Field(strict=True, max_length=64)] | None = None
     explain: Annotated[bool, Field(strict=True)] = False

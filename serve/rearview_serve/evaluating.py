@@ -19,15 +19,15 @@ from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.filters import in_states, scope_of
 from rearview_pipelines.requests import RecallRequest, WriteRequest, parse
 from rearview_serve.embedded import Embedded, opened_parts
-from rearview_serve.settings import Settings
+from rearview_serve.settings import Settings, recall_defaults
 
 BATCH = 64
 WARM_TRIES = 100
 EVALUATOR = Principal("evaluation", Role.ADMIN)
 ASKED = 100
 """Memories asked for where the index is held against exact search."""
-RESERVED = {"query", "filters", "data", "milvus_uri", "milvus_token", "url", "token"}
-READ_ONLY = {"fusion", "boosts", "floor", "rerank_model", "cache_seconds", "hot_rows", "top_k", "token_budget"}
+RESERVED = {"query", "filters", "floor", "data", "milvus_uri", "milvus_token", "url", "token"}
+READ_ONLY = {"fusion", "boosts", "rerank_model", "cache_seconds", "hot_rows", "top_k", "token_budget"}
 """Settings that change recalls only: what was written serves such configurations too."""
 Say = Callable[[str], None]
 
@@ -78,7 +78,9 @@ def read_configuration(text: str) -> Configuration:
     if not name or not isinstance(values, dict):
         raise InvalidInput.one("config", "is not NAME={...}", 'write NAME={"mode": "keyword"}')
     if reserved := sorted(RESERVED & set(values)):
-        raise InvalidInput.one("config", f"{reserved[0]} is the evaluation's own", "leave it out")
+        raise InvalidInput.one(
+            "config", f"{reserved[0]} is the evaluation's own", "leave it out; for a floor set min_score"
+        )
     request = {k: v for k, v in values.items() if k in RecallRequest.model_fields}
     settings = {k: v for k, v in values.items() if k not in request}
     for key in settings:
@@ -202,7 +204,8 @@ async def run_tasks(settings: Settings, memories: Sequence[Any], tasks: Sequence
         async with opened_parts(settings.model_copy(update={"data": Path(folder), "milvus_uri": None})) as parts:
             await _write(parts, memories, say)
             for task in tasks:
-                context = await parts.service.context(EVALUATOR, parse(RecallRequest, {"query": task.query}))
+                request = parse(RecallRequest, {"query": task.query, **recall_defaults(settings)})
+                context = await parts.service.context(EVALUATOR, request)
                 for memory in (False, True):
                     at_hand = context.text if memory else ""
                     missing = sum(piece not in at_hand for piece in task.needs)

@@ -75,7 +75,7 @@ class Ingress:
 
 
 def create_app(parts: Ingress) -> FastAPI:
-    tools = Tools(parts.service, parts.mcp_seconds, parts.metrics, parts.limits)
+    tools = Tools(parts.service, parts.mcp_seconds, parts.metrics, parts.limits, parts.recall_defaults)
     server = mcp.build(tools, _asking.get, specs_of(parts.mcp_tools))
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*", *parts.mcp_hosts]
     security = TransportSecuritySettings(

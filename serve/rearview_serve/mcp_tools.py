@@ -33,6 +33,7 @@ from rearview_serve.metrics import Metrics
 from rearview_serve.wire import shown_answer
 
 MAX_TOP_K = 20
+TOP_K, TOKEN_BUDGET = 5, 500
 RequestId = Annotated[str, Field(strict=True, min_length=1, max_length=128)]
 
 
@@ -50,7 +51,9 @@ class SearchArguments(_Arguments):
     time_range: str | None = Field(
         None, max_length=128, description='"A~B": happened from A to B, RFC 3339; either may be empty.'
     )
-    top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] = 5
+    top_k: Annotated[int, Field(strict=True, ge=1, le=MAX_TOP_K)] | None = Field(
+        None, description="At most so many; leave out for the default."
+    )
     min_score: Ratio | None = Field(None, description="Least score, 0 to 1; leave out for the default.")
     session: Name | None = Field(None, description="Only from this session.")
 
@@ -108,11 +111,20 @@ class FeedbackArguments(_Arguments):
 
 
 class Tools:
-    """The tools over one service. `seconds`: how long a call may take before it answers regardless."""
+    """The tools over one service. `seconds`: how long a call may take before it answers regardless.
+
+    `defaults`: of recalls that do not say, as the settings have them.
+    """
 
     def __init__(
-        self, service: MemoryService, seconds: float, metrics: Metrics | None = None, limits: Limits | None = None
+        self,
+        service: MemoryService,
+        seconds: float,
+        metrics: Metrics | None = None,
+        limits: Limits | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
+        self._defaults = defaults or {}
         self.limits = limits
         self._service = service
         self._seconds = seconds
@@ -129,9 +141,11 @@ class Tools:
         }
         with _named({"since": "time_range", "until": "time_range"}):
             parsed = parse(Filters, {k: v for k, v in filters.items() if v is not None})
+        top_k = arguments.top_k or self._defaults.get("top_k", TOP_K)
         request = RecallRequest(
             query=arguments.query_text,
-            top_k=arguments.top_k,
+            top_k=min(top_k, MAX_TOP_K),
+            token_budget=self._defaults.get("token_budget", TOKEN_BUDGET),
             min_score=arguments.min_score,
             filters=parsed,
             session=arguments.session,

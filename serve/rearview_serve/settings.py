@@ -138,7 +138,7 @@ def read_settings(**given: Any) -> Settings:
     except SettingsError as error:
         named = re.search(r'field "(\w+)"', str(error))
         which = f"REARVIEW_{named[1].upper()}" if named else "a setting"
-        raise SetupError(f"{which}: is not JSON; write it as in docs/privacy.md") from error
+        raise SetupError(f"{which}: is not JSON; write it as `rearview settings` shows") from error
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         name = str(problem["loc"][0]) if problem["loc"] else "settings"

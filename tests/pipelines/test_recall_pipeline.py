@@ -373,3 +373,15 @@ async def test_a_forgotten_text_is_not_held_anywhere(service: MemoryService, adm
     gc.collect()
     held = [o for o in gc.get_objects() if isinstance(o, Memory) and "xyzzyplugh" in o.text]
     assert held == []
+
+
+async def test_what_was_superseded_comes_back_only_as_of_then(
+    service: MemoryService, admin: Principal, clock: FakeClock
+) -> None:
+    await fill(service, admin, {"text": "tea at four", "key": "tea"})
+    then = clock.now()
+    clock.forward(days=1)
+    await fill(service, admin, {"text": "tea at five", "key": "tea"})
+    clock.forward(days=1)
+    assert texts(await ask(service, admin, "tea", filters={"state": "superseded"})) == []
+    assert texts(await ask(service, admin, "tea", as_of=then.isoformat())) == ["tea at four"]

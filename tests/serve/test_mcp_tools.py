@@ -180,3 +180,12 @@ async def test_a_setting_narrows_the_tools_to_what_is_needed_at_least(service: M
         ]  # fmt: skip
         refused = await client.call_tool("memory_feedback", {"memory_id": "m", "used": True})
         assert refused.is_error
+
+
+async def test_a_search_takes_what_it_does_not_say_from_the_settings(service: MemoryService) -> None:
+    tools = Tools(service, 3.0, defaults={"top_k": 2, "token_budget": None})
+    async with Client(mcp.build(tools, lambda: ADMIN)) as client:
+        for n in range(4):
+            await call(client, "memory_write", text=f"kettle number {n}")
+        assert len((await call(client, "memory_search", query_text="kettle"))["memories"]) == 2
+        assert len((await call(client, "memory_search", query_text="kettle", top_k=3))["memories"]) == 3

@@ -1,7 +1,7 @@
 """Join what the routes say of each row into one order: a weighted sum of z-scores, with context. Pure.
 
 Scores, not ranks: on LoCoMo a z-sum found more than reciprocal rank fusion and cost no MRR. Every
-weight was set by hand (docs/benchmarks.md has the ladder); none is fitted.
+weight was set by hand (docs/benchmarks.md says what each is worth); none is fitted.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Recall, top to bottom: understand → filter → routes → fuse → verify → boost → rerank → diversify → fit → floor."""
+"""Recall, top to bottom: understand → filter → routes → fuse → boost → rerank → diversify → verify → fit → floor."""
 
 import asyncio
 import logging
@@ -173,14 +173,14 @@ class RecallPipeline:
                 raise InvalidInput.one("as_of", "lies in the future", "send a moment that has been, or leave it out")
             return in_states(valid_at(where, request.as_of, begun=True), RECALLABLE)
         states = self._shown_states(request)
-        if State.SUPERSEDED not in states:  # those have ended by their nature
-            where = valid_at(where, now, begun=False)
+        where = valid_at(where, now, begun=False)
         return in_states(where, states if request.filters.state is not None else (State.ACTIVE, State.PENDING))
 
     @staticmethod
     def _shown_states(request: RecallRequest) -> tuple[State, ...]:
         if request.filters.state is not None:
-            return tuple(s for s in request.filters.state if s in RECALLABLE)
+            asked = tuple(s for s in request.filters.state if s in RECALLABLE)
+            return asked if request.as_of else tuple(s for s in asked if s is not State.SUPERSEDED)
         return (State.ACTIVE, State.SUPERSEDED) if request.as_of else (State.ACTIVE,)
 
     async def _rank(

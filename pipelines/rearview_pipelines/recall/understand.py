@@ -29,7 +29,9 @@ _WHEN = re.compile(
 _RECENT = re.compile(
     r"\b(?:latest|most recent(?:ly)?|newest|recently|currently|current|these days|last time|so far|nowadays)\b|最近|最新|目前|现在|上次|上一次|近来"
 )
-_POPULAR = re.compile(r"\b(?:most (?:often|used|common|popular|frequently)|usually|commonly)\b|最常|经常|通常|一般")
+_POPULAR = re.compile(
+    r"\b(?:most (?:often|used|common|popular|frequently)|used (?:the )?most|usually|commonly)\b|最常|经常|通常|一般"
+)
 _RELATED = re.compile(
     r"\b(?:before that|after that|led to|lead up|follow(?:ed|-up)|in reply|context of|because of what|derived from|replaced)\b|之前|之后|后来|接着|前后"
 )

@@ -70,6 +70,8 @@ def recall(
     top_k: Annotated[int | None, typer.Option(help="1 to 100; default REARVIEW_TOP_K or 5.")] = None,
     mode: Annotated[str, typer.Option(help="hybrid, semantic, keyword or exact.")] = "hybrid",
     filters: Annotated[str | None, typer.Option(help="Filters, as a JSON object.")] = None,
+    timezone: Annotated[str, typer.Option(help="IANA zone of times that the query names.")] = "UTC",
+    as_of: Annotated[str | None, typer.Option(help="RFC 3339: what was held true then.")] = None,
     explain: Annotated[bool, typer.Option(help="Say why each was found.")] = False,
     data: Data = None,
     as_json: Json = False,
@@ -77,7 +79,8 @@ def recall(
     """Recall the few memories that answer a query."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
         body = {"query": query, "mode": mode, "filters": _object("filters", filters), "explain": explain}
-        answer = backend.recall(body | ({} if top_k is None else {"top_k": top_k}))
+        given = {"top_k": top_k, "as_of": as_of, "timezone": timezone}
+        answer = backend.recall(body | {k: v for k, v in given.items() if v is not None})
         emit(answer, as_json, _recall_lines)
 
 
@@ -209,6 +212,9 @@ def _recall_lines(answer: Any) -> Iterator[str]:
             yield f"      {json.dumps(memory['explain'])}"
     if not answer["memories"]:
         yield "nothing found"
+    if answer.get("explain"):
+        yield f"explain: {json.dumps(answer['explain'], ensure_ascii=False)}"
+        yield f"recall: {answer['recall_id']}"
     if answer["degraded"]:
         yield f"degraded: {', '.join(answer['degraded'])}"
     if any(answer["hidden"].values()):

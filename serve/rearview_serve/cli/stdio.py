@@ -15,7 +15,7 @@ from rearview_serve.auth import TokenStore
 from rearview_serve.cli.backend import token_of
 from rearview_serve.embedded import opened
 from rearview_serve.mcp_tools import Tools, specs_of
-from rearview_serve.settings import Settings
+from rearview_serve.settings import Settings, recall_defaults
 
 
 def run(settings: Settings) -> None:
@@ -30,7 +30,7 @@ async def _embedded(settings: Settings) -> None:
         tokens = TokenStore(settings.data)
         tokens.first_admin()
         principal = tokens.principal(f"Bearer {token_of(settings)}")
-        tools = Tools(service, settings.mcp_seconds)
+        tools = Tools(service, settings.mcp_seconds, defaults=recall_defaults(settings))
         await mcp.serve_stdio(mcp.build(tools, lambda: principal, specs_of(settings.mcp_tools)))
 
 
