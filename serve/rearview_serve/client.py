@@ -7,7 +7,8 @@ import httpx
 from rearview_pipelines import errors
 from rearview_serve.errors import STATUS
 
-_BY_STATUS = {status: kind for kind, status in STATUS.items()}
+_BY_STATUS = {status: kind for kind, status in reversed(STATUS.items())}
+"""Of several with one status, the first of the table: the commonest."""
 
 
 class Unreachable(errors.Unavailable):

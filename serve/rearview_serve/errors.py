@@ -11,10 +11,10 @@ STATUS: dict[type[errors.RearviewError], int] = {
     errors.TooLarge: 413,
     errors.NotBuilt: 501,
     errors.RateLimited: 429,
-    errors.BrokenLedger: 503,
-    errors.PatternTooSlow: 422,  # this text cannot be vouched for; another can
     errors.SetupError: 500,
     errors.Unavailable: 503,
+    errors.BrokenLedger: 503,
+    errors.PatternTooSlow: 422,  # this text cannot be vouched for; another can
 }
 RETRY_AFTER_SECONDS = 1
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rearview_pipelines.errors import Forbidden, NotFound, Unavailable
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.principal import Principal, Right, Role
-from rearview_pipelines.recall.answers import RecallAnswer
+from rearview_pipelines.recall.answers import Hit, RecallAnswer
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.requests import ForgetRequest, ListRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
@@ -371,7 +371,7 @@ async def test_a_forgotten_text_is_not_held_anywhere(service: MemoryService, adm
     await service.forget(admin, ForgetRequest(ids=(id_,)))
     assert texts(await ask(service, admin, "xyzzyplugh")) == []
     gc.collect()
-    held = [o for o in gc.get_objects() if isinstance(o, Memory) and "xyzzyplugh" in o.text]
+    held = [o for o in gc.get_objects() if type(o) in (Memory, Hit) and "xyzzyplugh" in o.text]
     assert held == []
 
 

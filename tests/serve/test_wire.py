@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rearview_pipelines.errors import InvalidInput, NotFound
+from rearview_pipelines.errors import InvalidInput, NotFound, Unavailable
 from rearview_pipelines.memory import Memory, Signature
 from rearview_serve import wire
 from rearview_serve.errors import STATUS, status_of
@@ -89,3 +89,10 @@ def test_a_recall_takes_what_it_leaves_out_from_the_settings() -> None:
     assert (request.top_k, request.token_budget, request.deadline_ms) == (7, None, 100)
     with pytest.raises(InvalidInput):
         wire.read_recall([], defaults)
+
+
+def test_the_client_raises_the_commonest_error_of_a_status() -> None:
+    from rearview_serve.client import _BY_STATUS
+
+    assert (_BY_STATUS[422], _BY_STATUS[503]) == (InvalidInput, Unavailable)
+    assert set(_BY_STATUS) == set(STATUS.values())
