@@ -93,21 +93,14 @@ async def run(arguments: Any) -> None:
             changed = {"fusion": {"turn": weights}, "late_model": base.late_model if late else "none"}
             async with opened_parts(base.model_copy(update=changed)) as parts:
                 rows = await ask(parts, module, conversations)
-            found = [value(row, "recall@10") for row in rows]
+            found = [row["recall@10"] for row in rows]
             gain = ""
             if before is not None:
                 of = paired(before, found)
                 gain = f"{of.mean:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
-            means = [
-                statistics.mean(value(row, m) for row in rows) for m in ("recall@5", "recall@10", "recall@20", "MRR")
-            ]
+            means = [statistics.mean(row[m] for row in rows) for m in ("recall@5", "recall@10", "recall@20", "MRR")]
             print(f"| {name} | " + " | ".join(f"{mean:.3f}" for mean in means) + f" | {gain} |", flush=True)
             before = found
-
-
-def value(row: Any, measure: str) -> float:
-    """A measure of one question, however the evaluation's rows are made."""
-    return float(row[measure] if isinstance(row, Mapping) else getattr(row, measure.replace("@", "_").lower()))
 
 
 def main() -> None:

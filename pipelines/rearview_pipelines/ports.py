@@ -106,6 +106,12 @@ class Changes:
     ids: tuple[str, ...] | None
 
 
+class ChangeLog(Protocol):
+    """The writer, as far as it tells what it changed."""
+
+    async def changes(self, tenant: str, epoch: str, since: int) -> Changes: ...
+
+
 class Clock(Protocol):
     def now(self) -> datetime:
         """The current instant, with a time zone."""

@@ -19,7 +19,6 @@ from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.privacy.egress import Egress
 from rearview_pipelines.privacy.scrub import Found, Scrubber
 from rearview_pipelines.recall.answers import ContextAnswer, RecallAnswer
-from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.recall.context import render
 from rearview_pipelines.recall.filters import in_states, where_of
 from rearview_pipelines.recall.pipeline import RecallPipeline
@@ -35,14 +34,13 @@ from rearview_pipelines.requests import (
     WriteRequest,
 )
 from rearview_pipelines.sessions.transcript import Page, Transcripts
-from rearview_pipelines.traces import Traces, shown_recall
+from rearview_pipelines.traces import Traces, UsePort, shown_recall
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.identity import is_memory_id
 from rearview_pipelines.write.item import Item
 from rearview_pipelines.write.keys import Keys
 from rearview_pipelines.write.keystore import KeyStore
-from rearview_pipelines.write.usage import Use
 
 READABLE = (State.ACTIVE, State.PENDING, State.SUPERSEDED)
 PAGE = 1000
@@ -54,7 +52,7 @@ log = logging.getLogger(__name__)
 _M = TypeVar("_M", bound=Memory)
 
 
-class WritePort(Protocol):
+class WritePort(UsePort, Protocol):
     """The writer, here or behind a deployment handle."""
 
     async def write(
@@ -76,12 +74,6 @@ class WritePort(Protocol):
     async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int: ...
 
     async def handed(self, handout: Handout) -> None: ...
-
-    async def handout(self, tenant: str, recall_id: str) -> Handout | None: ...
-
-    async def feedback(self, tenant: str, id_: str, who: str, *, used: bool | None, helpful: bool | None) -> Use: ...
-
-    async def standing(self, tenant: str) -> Mapping[str, Standing]: ...
 
 
 @dataclass(frozen=True)

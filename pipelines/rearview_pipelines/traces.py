@@ -80,7 +80,7 @@ class Traces:
             principal.tenant, request.id, principal.id, used=request.used, helpful=request.helpful
         )
         heard, known = self._standing.get(principal.tenant, (0.0, {}))
-        self._standing[principal.tenant] = (heard, {**known, request.id: standing_of(use)})
+        self._standing[principal.tenant] = (heard, {**known, request.id: use.standing})
         return use
 
 
@@ -89,10 +89,6 @@ def _oversees(principal: Principal, handout: Handout) -> bool:
     agent = principal.agent is None or principal.agent == handout.agent
     user = principal.user is None or principal.user == handout.user
     return principal.role is Role.ADMIN and agent and user
-
-
-def standing_of(use: Use) -> Standing:
-    return Standing(use.hits, use.helpful - use.unhelpful)
 
 
 def shown_recall(handout: Handout, memories: Mapping[str, Memory]) -> dict[str, Any]:

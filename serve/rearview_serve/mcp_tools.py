@@ -33,7 +33,6 @@ from rearview_serve.metrics import Metrics
 from rearview_serve.wire import shown_answer
 
 MAX_TOP_K = 20
-TOP_K, TOKEN_BUDGET = 5, 500
 RequestId = Annotated[str, Field(strict=True, min_length=1, max_length=128)]
 
 
@@ -141,11 +140,14 @@ class Tools:
         }
         with _named({"since": "time_range", "until": "time_range"}):
             parsed = parse(Filters, {k: v for k, v in filters.items() if v is not None})
-        top_k = arguments.top_k or self._defaults.get("top_k", TOP_K)
+        bounds = {name: self._defaults[name] for name in ("top_k", "token_budget") if name in self._defaults}
+        if arguments.top_k is not None:
+            bounds["top_k"] = arguments.top_k
+        if "top_k" in bounds:
+            bounds["top_k"] = min(bounds["top_k"], MAX_TOP_K)
         request = RecallRequest(
             query=arguments.query_text,
-            top_k=min(top_k, MAX_TOP_K),
-            token_budget=self._defaults.get("token_budget", TOKEN_BUDGET),
+            **bounds,
             min_score=arguments.min_score,
             filters=parsed,
             session=arguments.session,

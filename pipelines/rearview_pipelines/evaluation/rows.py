@@ -1,13 +1,14 @@
 """What an evaluation reads: queries with what is relevant, tasks, results of tasks. Checked."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rearview_pipelines.fields import Name, Text
 from rearview_pipelines.requests import Filters
 
-SCENARIOS = ("simple", "complex", "multi-hop", "negation")
+Scenario = Literal["simple", "complex", "multi-hop", "negation"]
+SCENARIOS: tuple[str, ...] = get_args(Scenario)
 
 
 class _Row(BaseModel):
@@ -19,7 +20,7 @@ class QueryRow(_Row):
 
     query: Text
     relevant: Annotated[tuple[Name, ...], Field(min_length=1)]
-    scenario: Literal["simple", "complex", "multi-hop", "negation"] = "simple"
+    scenario: Scenario = "simple"
     filters: Filters = Filters()
 
 

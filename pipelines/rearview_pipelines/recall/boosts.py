@@ -84,4 +84,4 @@ def boosts_of(
         found["helpful"] = weights.helpful * standing.helpful / (abs(standing.helpful) + 2)
     if asked.popular and standing.hits:
         found["popular"] = weights.popular * standing.hits / (standing.hits + 10)
-    return {reason: added for reason, added in found.items() if added} if found else found
+    return {reason: added for reason, added in found.items() if added}

@@ -17,7 +17,7 @@ import numpy as np
 
 from rearview_pipelines.errors import RearviewError, Unavailable
 from rearview_pipelines.models.late import LateEncoder
-from rearview_pipelines.ports import Changes, Tokens, Vector
+from rearview_pipelines.ports import ChangeLog, Tokens, Vector
 from rearview_pipelines.recall.encoding import Queries
 from rearview_pipelines.recall.maxsim import CHUNK_TOKENS, Gathered, best, best_of_many, gather
 
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 FEW = 256
 """So many memories are read by key at a time; for more of them, all of the tenant's are read first."""
 TRIES = 3
+"""Times that what was let go of while it was read is read again."""
 FOLLOW_SECONDS = 1.0
 TOGETHER = 8
 """Queries on the same memories that are compared in one multiplication."""
@@ -38,10 +39,6 @@ class TokenReader(Protocol):
     ) -> dict[str, Tokens] | None:
         """Token vectors by memory; None if the tenant has more than `most` rows."""
         ...
-
-
-class ChangeLog(Protocol):
-    async def changes(self, tenant: str, epoch: str, since: int) -> Changes: ...
 
 
 @dataclass
@@ -118,7 +115,6 @@ class LateService:
         missing = [id_ for id_ in ids if id_ not in held.tokens]
         if len(missing) > FEW and not held.whole:
             await asyncio.shield(self._load(tenant, held))
-            missing = [id_ for id_ in missing if id_ not in held.tokens]
         for _ in range(TRIES):  # what was just read may have been let go of again, as changed
             if not (missing := [id_ for id_ in missing if id_ not in held.tokens]):
                 break

@@ -22,7 +22,7 @@ from rearview_pipelines.recall.diversity import diverse
 from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, where_of
 from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
-from rearview_pipelines.recall.ranking import BEST, MOST, ranked, related_to
+from rearview_pipelines.recall.ranking import BEST, MOST, MOST_EXACT, ranked, related_to
 from rearview_pipelines.recall.routes import Routes, Stopwatch
 from rearview_pipelines.recall.tuning import Tuning
 from rearview_pipelines.recall.understand import Understood, understand
@@ -37,8 +37,6 @@ LEAST_DEPTH = 20
 """Candidates that are put in order for good, or twice top_k where that is more."""
 AHEAD = timedelta(minutes=5)
 """How far a caller's clock may be ahead of ours."""
-EXACT_LIMIT = 1000
-"""Parts looked through for a literal match."""
 RESERVE = 0.2
 """Share of the deadline kept for what comes after the routes."""
 _UNUSED: Mapping[str, Standing] = {}
@@ -202,7 +200,7 @@ class RecallPipeline:
             if known is not None:
                 progress.notes = {"cache": "the ranking was remembered", **known.notes}
                 return known
-        limit = EXACT_LIMIT if request.mode == "exact" else max(LEAST_DEPTH, 3 * request.top_k)
+        limit = MOST_EXACT if request.mode == "exact" else max(LEAST_DEPTH, 3 * request.top_k)
         found = await self._routes.ask(tenant, request, asked, where, limit, until, mark)
         progress.degraded += found.degraded
         more = asks_more(asked, request.recency_weight)

@@ -46,12 +46,14 @@ _ROLES = frozenset("user assistant agent system tool bot ai human customer ç”¨æˆ
 
 
 def said(memory: Memory) -> Said:
-    source = memory.source
-    speaker = fold(source.speaker or "").strip()
-    kind = {SourceKind.TURN: TURN, SourceKind.DOCUMENT: DOCUMENT}.get(source.kind, OTHER)
-    return Said(
-        kind, is_question(memory.text), names_a_relative_time(memory.text), "" if speaker in _ROLES else speaker
-    )
+    kind = {SourceKind.TURN: TURN, SourceKind.DOCUMENT: DOCUMENT}.get(memory.source.kind, OTHER)
+    return Said(kind, is_question(memory.text), names_a_relative_time(memory.text), speaker_of(memory))
+
+
+def speaker_of(memory: Memory) -> str:
+    """Folded; "" for none, or one that is only a role."""
+    speaker = fold(memory.source.speaker or "").strip()
+    return "" if speaker in _ROLES else speaker
 
 
 def session_of(memory: Memory) -> Hashable | None:

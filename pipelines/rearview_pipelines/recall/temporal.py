@@ -10,20 +10,7 @@ from zoneinfo import ZoneInfo
 
 _DAYS = {"mon": 0, "tue": 1, "wed": 2, "thu": 3, "fri": 4, "sat": 5, "sun": 6}
 _ZH_DAYS = {"一": 0, "二": 1, "三": 2, "四": 3, "五": 4, "六": 5, "日": 6, "天": 6}
-_ZH_NUMBERS = {
-    "一": 1,
-    "两": 2,
-    "二": 2,
-    "三": 3,
-    "四": 4,
-    "五": 5,
-    "六": 6,
-    "七": 7,
-    "八": 8,
-    "九": 9,
-    "十": 10,
-    "几": 3,
-}
+_ZH_NUMBERS = {c: n for n, c in enumerate("一二三四五六七八九十", 1)} | {"两": 2, "几": 3}
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "couple of": 2,
             "a couple of": 2, "few": 3, "a few": 3}  # fmt: skip
 _COUNT = r"(\d{1,3}|a few|few|a couple of|couple of|an?|one|two|three|four|five|six|seven)"
@@ -59,7 +46,7 @@ def _english(query: str, today: date) -> tuple[date, date] | None:
     if found := _PAST.search(query):
         return _back(found[2], today, _number(found[1] or "a few")), today + timedelta(days=1)
     if found := _WEEKDAY.search(query):
-        return _weekday(today, _DAYS[found[1]], 0)
+        return _weekday(today, _DAYS[found[1]])
     if found := _LAST.search(query):
         return _whole(found[2], today, 0 if found[1] == "this" else 1)
     return None
@@ -88,10 +75,10 @@ def _number(word: str) -> int:
     return int(word) if word.isdigit() else _NUMBERS.get(word) or _ZH_NUMBERS.get(word) or 1
 
 
-def _weekday(today: date, day: int, least: int) -> tuple[date, date]:
+def _weekday(today: date, day: int) -> tuple[date, date]:
     """The last such day before today."""
     back = (today.weekday() - day) % 7 or 7
-    start = today - timedelta(days=back + least)
+    start = today - timedelta(days=back)
     return start, start + timedelta(days=1)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rearview_pipelines.ports import Condition, Where
+from rearview_pipelines.recall.table import Flags
 from rearview_pipelines.stores.rows import compare, passes
 
-Flags = NDArray[np.bool_]
 _NUMBERS = {"version": np.int64, "created": np.int64, "occurred": np.int64, "begins": np.int64, "ends": np.int64,
             "importance": np.float64, "confidence": np.float64}  # fmt: skip
 _REMEMBERED = 256

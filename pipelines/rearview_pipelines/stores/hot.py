@@ -16,7 +16,7 @@ from typing import Protocol
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Changes, Inspected, Match, MemoryIndex, Part, Tokens, Vector, Where
+from rearview_pipelines.ports import ChangeLog, Changes, Inspected, Match, MemoryIndex, Part, Tokens, Vector, Where
 from rearview_pipelines.stores.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -29,12 +29,6 @@ ASK_SECONDS = 1.0
 """After which the writer is asked though the ledger stands still: rows are signed anew without an event."""
 LOAD_PAGE = 100
 """Memories taken into a scope before other requests get their turn: some 30 ms."""
-
-
-class ChangeLog(Protocol):
-    """The writer, as far as it tells what it changed."""
-
-    async def changes(self, tenant: str, epoch: str, since: int) -> Changes: ...
 
 
 class LoadableIndex(MemoryIndex, Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 
 from rearview_pipelines.memory import Memory, SourceKind
 from rearview_pipelines.ports import Match, Part, Vector, Where
-from rearview_pipelines.recall.signals import Said, said, session_of
+from rearview_pipelines.recall.signals import said, session_of, speaker_of
 from rearview_pipelines.recall.table import Flags, Floats, Table
 from rearview_pipelines.stores.columns import Columns
 from rearview_pipelines.stores.postings import Postings
@@ -66,23 +66,23 @@ class Scope:
         of = said(memory)
         if slot == len(self._notes):
             self._notes = np.concatenate([self._notes, np.zeros_like(self._notes)])
-        self._notes[slot] = (of.kind, of.question, of.relative, self._speaker(of), columns["occurred"])
+        self._notes[slot] = (of.kind, of.question, of.relative, self._speaker(of.speaker), columns["occurred"])
         for part in parts:
             self._place(slot, memory, part)
 
-    def _speaker(self, of: Said) -> int:
-        if not of.speaker:
+    def _speaker(self, name: str) -> int:
+        if not name:
             return _NOBODY
-        self._spoken[of.speaker] += 1
-        return self._speakers[of.speaker] if of.speaker in self._speakers else self._speakers.take(of.speaker)
+        self._spoken[name] += 1
+        return self._speakers[name] if name in self._speakers else self._speakers.take(name)
 
-    def _silence(self, of: Said) -> None:
+    def _silence(self, name: str) -> None:
         """Let go of a name that nobody has any more."""
-        if of.speaker:
-            self._spoken[of.speaker] -= 1
-            if not self._spoken[of.speaker]:
-                del self._spoken[of.speaker]
-                self._speakers.leave(of.speaker)
+        if name:
+            self._spoken[name] -= 1
+            if not self._spoken[name]:
+                del self._spoken[name]
+                self._speakers.leave(name)
 
     def _place(self, owner: int, memory: Memory, part: Part) -> None:
         slot = self._part_slots.take((memory.id, part.number))
@@ -106,14 +106,15 @@ class Scope:
         self._columns.drop(slot)
         memory = self.memories.pop(id_)
         self._sessions.drop(slot, session_of(memory))
-        self._silence(said(memory))
+        self._silence(speaker_of(memory))
 
     def dense(self, where: Where, vector: Vector, limit: int) -> list[Match]:
-        return self._best(where, self._cosines(vector), limit, least=None)
+        return self._best(self._cosines(vector), self._allowed(self._columns.passing(where)), limit)
 
     def keyword(self, where: Where, terms: Sequence[str], limit: int) -> list[Match]:
-        scores = self._postings.scores(terms, self._allowed(self._columns.passing(where)))
-        return self._best(where, scores, limit, least=0.0)
+        allowed = self._allowed(self._columns.passing(where))
+        scores = self._postings.scores(terms, allowed)
+        return self._best(scores, allowed & (scores > 0), limit)
 
     def _cosines(self, vector: Vector) -> Floats:
         return np.asarray(self._vectors[: len(self._part_slots.held)] @ vector, np.float32)
@@ -122,11 +123,8 @@ class Scope:
         """(parts' slots,) whether each one's memory passes."""
         return np.append(passing, False)[self._owners[: len(self._part_slots.held)]]  # the last one is nobody's
 
-    def _best(self, where: Where, scores: Floats, limit: int, least: float | None) -> list[Match]:
-        """The best `limit` parts of what passes the filter, above `least`; equals in the order of their slots."""
-        allowed = self._allowed(self._columns.passing(where))
-        if least is not None:
-            allowed &= scores > least
+    def _best(self, scores: Floats, allowed: Flags, limit: int) -> list[Match]:
+        """The best `limit` of the allowed parts; equals in the order of their slots."""
         slots = np.flatnonzero(allowed)
         if len(slots) > 4 * limit:  # the rest cannot be among them, and need not be sorted
             cut = np.partition(scores[slots], len(slots) - limit)[len(slots) - limit]

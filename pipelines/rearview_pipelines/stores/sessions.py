@@ -4,12 +4,9 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.recall.table import NEAR
-
-Ints = NDArray[np.int64]
 
 
 def place_of(memory: Memory) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from datetime import datetime
 
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ports import ObjectStore
+from rearview_pipelines.recall.boosts import Standing
 
 log = logging.getLogger(__name__)
 FLUSH_SECONDS = 30.0
@@ -32,6 +33,11 @@ class Use:
     hits: int = 0
     last: str = ""
     verdicts: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def standing(self) -> Standing:
+        """What of it moves an order."""
+        return Standing(self.hits, self.helpful - self.unhelpful)
 
     @property
     def used(self) -> int:

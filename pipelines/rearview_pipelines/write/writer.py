@@ -174,7 +174,7 @@ class Writer:
     async def standing(self, tenant: str) -> Mapping[str, Standing]:
         """By memory, how it was used so far: only what moves an order."""
         uses = await self._tools.usage.of(tenant)
-        return {id_: Standing(use.hits, use.helpful - use.unhelpful) for id_, use in uses.items()}
+        return {id_: use.standing for id_, use in uses.items()}
 
     async def close(self) -> None:
         """Write what is only kept in memory yet."""
