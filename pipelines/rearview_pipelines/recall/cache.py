@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.ports import Vector
-from rearview_pipelines.principal import Principal
+from rearview_pipelines.recall.question import Question
 from rearview_pipelines.recall.ranking import Candidate
-from rearview_pipelines.recall.understand import Understood
-from rearview_pipelines.requests import RecallRequest
 
 MOST = 500
 """Rankings remembered; the one asked for longest ago goes first."""
@@ -40,8 +38,9 @@ class RankingCache:
         self.hits = 0
 
     @staticmethod
-    def key(principal: Principal, request: RecallRequest, asked: Understood) -> str:
+    def key(question: Question) -> str:
         """Whose eyes, which question; with the time that it names, which moves from day to day."""
+        principal, request, asked = question.principal, question.request, question.asked
         asks = request.model_dump_json(exclude=_NOT_RANKED)
         eyes = (principal.tenant, principal.agent, principal.user, request.explain)
         return f"{eyes!r}|{asked.span!r}|{asks}"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from rearview_pipelines.errors import InvalidInput, RearviewError
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Clock, Embedder, LateInteraction, MemoryIndex, Part, Reranker, Where
+from rearview_pipelines.ports import Clock, Embedder, HeldScope, LateInteraction, MemoryIndex, Part, Reranker, Where
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall import present
 from rearview_pipelines.recall.answers import RecallAnswer
@@ -22,10 +22,11 @@ from rearview_pipelines.recall.diversity import diverse
 from rearview_pipelines.recall.filters import RECALLABLE, in_states, valid_at, where_of
 from rearview_pipelines.recall.integrity import Integrity
 from rearview_pipelines.recall.present import Seen
+from rearview_pipelines.recall.question import Question
 from rearview_pipelines.recall.ranking import BEST, MOST, MOST_EXACT, ranked, related_to
 from rearview_pipelines.recall.routes import Routes, Stopwatch
 from rearview_pipelines.recall.tuning import Tuning
-from rearview_pipelines.recall.understand import Understood, understand
+from rearview_pipelines.recall.understand import understand
 from rearview_pipelines.requests import RecallRequest
 from rearview_pipelines.stores.rows import fits
 from rearview_pipelines.text.analyse import fold
@@ -52,7 +53,6 @@ class Progress:
     hidden_state: int = 0
     sound: dict[str, bool] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
-    stop: RearviewError | None = None
     notes: dict[str, object] = field(default_factory=dict)
 
 
@@ -110,22 +110,15 @@ class RecallPipeline:
         seconds = request.deadline_ms / 1000
         now = self._clock.now()
         where = self._where(principal, request, now)
-        asked = understand(request.query, now, request.timezone)
+        question = Question(principal, request, understand(request.query, now, request.timezone), where, now)
         progress = Progress()
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(began + seconds):
-                await self._vouched(progress)
-                until = began + seconds * (1 - RESERVE)
-                ranking = await self._rank(principal, request, asked, where, until, progress)
-                await self._refine(principal, request, asked, where, ranking, standing, now, progress)
+                await self.integrity.follow()  # what it raises means that nothing may be read
+                await self._find(question, began + seconds * (1 - RESERVE), standing, progress)
         except TimeoutError:
             progress.degraded.append("deadline")
-        except RearviewError as error:
-            if progress.stop is not None:
-                raise
-            log.warning("recall ended early: %s", type(error).__name__)
-            progress.degraded.append("index")
         memories, hidden = present.fitted(
             progress.hits[: request.top_k],
             progress.spans,
@@ -139,16 +132,19 @@ class RecallPipeline:
             degraded=tuple(dict.fromkeys(progress.degraded)),
             hidden=hidden.model_copy(update={"state": progress.hidden_state}),
             took_ms=round((time.monotonic() - started) * 1000, 2),
-            explain=self._explain(principal, asked, progress) if request.explain else None,
+            explain=self._explain(question, progress) if request.explain else None,
         )
 
-    async def _vouched(self, progress: Progress) -> None:
-        """Follow the ledger. Raises what means that nothing may be read: BrokenLedger, Unavailable."""
+    async def _find(
+        self, question: Question, until: float, standing: Mapping[str, Standing], progress: Progress
+    ) -> None:
+        """Leave in `progress` what there is of an answer, whatever fails on the way."""
         try:
-            await self.integrity.follow()
+            ranking = await self._rank(question, until, progress)
+            await self._refine(question, ranking, standing, progress)
         except RearviewError as error:
-            progress.stop = error
-            raise
+            log.warning("recall ended early: %s", type(error).__name__)
+            progress.degraded.append("index")
 
     def holds(self, memory: Memory) -> bool:
         """Whether a record is as it was signed and recorded."""
@@ -181,18 +177,10 @@ class RecallPipeline:
             return asked if request.as_of else tuple(s for s in asked if s is not State.SUPERSEDED)
         return (State.ACTIVE, State.SUPERSEDED) if request.as_of else (State.ACTIVE,)
 
-    async def _rank(
-        self,
-        principal: Principal,
-        request: RecallRequest,
-        asked: Understood,
-        where: Where,
-        until: float,
-        progress: Progress,
-    ) -> Ranking:
+    async def _rank(self, question: Question, until: float, progress: Progress) -> Ranking:
         """Candidates in the fused order: remembered, if nothing in the scope has changed since, or found now."""
-        tenant = principal.tenant
-        key, mark = self._cache.key(principal, request, asked), self.integrity.mark
+        tenant, request, asked = question.tenant, question.request, question.asked
+        key, mark = self._cache.key(question), self.integrity.mark
         if self._cache.knows(key):
             await self._index.follow(tenant, mark)
             held = await self._index.held(tenant)
@@ -201,7 +189,7 @@ class RecallPipeline:
                 progress.notes = {"cache": "the ranking was remembered", **known.notes}
                 return known
         limit = MOST_EXACT if request.mode == "exact" else max(LEAST_DEPTH, 3 * request.top_k)
-        found = await self._routes.ask(tenant, request, asked, where, limit, until, mark)
+        found = await self._routes.ask(question, limit, until, mark)
         progress.degraded += found.degraded
         more = asks_more(asked, request.recency_weight)
         most = MOST if more else max(3 * LEAST_DEPTH, 3 * request.top_k)
@@ -225,60 +213,46 @@ class RecallPipeline:
         return ranking
 
     async def _refine(
-        self,
-        principal: Principal,
-        request: RecallRequest,
-        asked: Understood,
-        where: Where,
-        ranking: Ranking,
-        standing: Mapping[str, Standing],
-        now: datetime,
-        progress: Progress,
+        self, question: Question, ranking: Ranking, standing: Mapping[str, Standing], progress: Progress
     ) -> None:
         """Turn candidates into hits, leaving in `progress` the best answer after every step."""
-        tenant = principal.tenant
+        tenant, request = question.tenant, question.request
+        held = await self._index.held(tenant)
         laps: dict[str, float] = {}
         watch = Stopwatch(laps)
-        waiting = await self._boosted(tenant, request, asked, ranking, standing, now)
+        waiting = await self._boosted(question, ranking, standing, held)
         if request.mode == "exact":
             literal = fold(request.query)
             waiting = [s for s in waiting if literal in fold(s.memory.text)]
         else:
             depth = max(LEAST_DEPTH, 2 * request.top_k)
             head = waiting[:depth]
-            progress.hits = await self._verified(principal, request, where, head[: request.top_k], progress)
+            progress.hits = await self._verified(question, head[: request.top_k], progress)
             head = await self._cross.reranked(tenant, request, head, progress.degraded, progress.notes)
-            waiting = [*await self._diverse(tenant, head), *waiting[depth:]]
+            waiting = [*_diverse(head, held), *waiting[depth:]]
             watch.lap("boost_and_diversify")
-        progress.hits = await self._verified(principal, request, where, waiting, progress)
+        progress.hits = await self._verified(question, waiting, progress)
         watch.lap("verify")
         progress.notes = {**progress.notes, "milliseconds_after": laps}
         if not present.fits_whole(progress.hits, request.token_budget):
             progress.spans = await self._index.spans(tenant, [s.found_part for s in progress.hits])
 
     async def _boosted(
-        self,
-        tenant: str,
-        request: RecallRequest,
-        asked: Understood,
-        ranking: Ranking,
-        standing: Mapping[str, Standing],
-        now: datetime,
+        self, question: Question, ranking: Ranking, standing: Mapping[str, Standing], held: HeldScope | None
     ) -> list[Seen]:
         """Candidates with their records, in the order that boosts leave them in."""
-        candidates = ranking.candidates
-        missing = [c.id for c in candidates if c.id not in ranking.records]
+        asked, weight = question.asked, question.request.recency_weight
+        missing = [c.id for c in ranking.candidates if c.id not in ranking.records]
         records = ranking.records
         if missing:
-            records = records | await self._index.get(tenant, missing, fresh=request.after is not None)
-        held = await self._index.held(tenant)
+            records = records | await self._index.get(question.tenant, missing, fresh=question.fresh)
         seen = []
-        for candidate in candidates:
+        for candidate in ranking.candidates:
             memory = records.get(candidate.id)
             if memory is None or memory.state is State.FORGOTTEN:
                 continue
             used = standing.get(memory.id, _NONE)
-            added = boosts_of(memory, asked, request.recency_weight, now, used, self._tuning.boosts)
+            added = boosts_of(memory, asked, weight, question.now, used, self._tuning.boosts)
             part = ranking.parts.get(memory.id, 0)
             if held is not None:
                 part = held.best_part(memory.id, asked.terms, ranking.vector)
@@ -297,17 +271,16 @@ class RecallPipeline:
                 one.boosts = {**one.boosts, "related": added}
         return sorted(seen, key=lambda s: -s.order)
 
-    async def _verified(
-        self, principal: Principal, request: RecallRequest, where: Where, waiting: list[Seen], progress: Progress
-    ) -> list[Seen]:
+    async def _verified(self, question: Question, waiting: list[Seen], progress: Progress) -> list[Seen]:
         """The first `top_k` that hold; counts what their state hides on the way."""
+        principal, request = question.principal, question.request
         hits: list[Seen] = []
         hidden = 0
         for seen in waiting:
             if len(hits) == request.top_k:
                 break
             memory = seen.memory
-            if not principal.sees(memory) or not fits(memory, where):
+            if not principal.sees(memory) or not fits(memory, question.where):
                 continue
             if memory.id not in progress.sound:
                 progress.sound[memory.id] = await self._sound(principal.tenant, memory)
@@ -320,16 +293,8 @@ class RecallPipeline:
         progress.hidden_state = hidden
         return hits
 
-    async def _diverse(self, tenant: str, head: list[Seen]) -> list[Seen]:
-        """The head again, each now behind what says something else and is nearly as good."""
-        held = await self._index.held(tenant)
-        if held is None:
-            return head
-        of = [held.parts.get(s.memory.id, ())[s.part : s.part + 1] for s in head]
-        vectors = [part[0].vector if part else None for part in of]
-        return [head[i] for i in diverse([s.order for s in head], vectors)]
-
-    def _explain(self, principal: Principal, asked: Understood, progress: Progress) -> dict[str, object]:
+    def _explain(self, question: Question, progress: Progress) -> dict[str, object]:
+        principal, asked = question.principal, question.asked
         late = self._routes.late
         return {
             **progress.notes,
@@ -351,3 +316,12 @@ class RecallPipeline:
 
 def _instant(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def _diverse(head: list[Seen], held: HeldScope | None) -> list[Seen]:
+    """The head again, each now behind what says something else and is nearly as good; where vectors are at hand."""
+    if held is None:
+        return head
+    of = [held.parts.get(s.memory.id, ())[s.part : s.part + 1] for s in head]
+    vectors = [part[0].vector if part else None for part in of]
+    return [head[i] for i in diverse([s.order for s in head], vectors)]

@@ -11,13 +11,13 @@ import numpy as np
 
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.models.late import knows
-from rearview_pipelines.ports import Embedder, HeldScope, LateInteraction, Match, MemoryIndex, Vector, Where
+from rearview_pipelines.ports import Embedder, HeldScope, LateInteraction, Match, MemoryIndex, Vector
 from rearview_pipelines.recall.cold import best_parts, table_of
 from rearview_pipelines.recall.fusion import in_context
+from rearview_pipelines.recall.question import Question
 from rearview_pipelines.recall.table import Floats, Ints, Table
 from rearview_pipelines.recall.tuning import Tuning
 from rearview_pipelines.recall.understand import Understood
-from rearview_pipelines.requests import RecallRequest
 
 log = logging.getLogger(__name__)
 
@@ -75,45 +75,37 @@ class Routes:
     late: LateInteraction | None = None
     tuning: Tuning = field(default_factory=Tuning)
 
-    async def ask(
-        self,
-        tenant: str,
-        request: RecallRequest,
-        asked: Understood,
-        where: Where,
-        limit: int,
-        end: float,
-        mark: str | None = None,
-    ) -> Found:
+    async def ask(self, question: Question, limit: int, end: float, mark: str | None = None) -> Found:
         """Rows with what each route says of them. A route that fails or is late is named, never raised.
 
         `end`: on the loop's clock, by when all have to have answered.
         """
         found = Found(_nothing(), np.zeros(0, np.float32))
-        dense, late = self._allowed(request, asked, found)
-        vector = asyncio.ensure_future(self.embedder.query(request.query)) if dense else None
-        ahead = asyncio.ensure_future(self.late.prepare(request.query)) if late and self.late else None
+        tenant, query = question.tenant, question.request.query
+        dense, late = self._allowed(question, found)
+        vector = asyncio.ensure_future(self.embedder.query(query)) if dense else None
+        ahead = asyncio.ensure_future(self.late.prepare(query)) if late and self.late else None
         whole: asyncio.Future[Any] | None = None
         try:
             watch = Stopwatch(found.milliseconds)
             if not await _in_time(self.index.follow(tenant, mark), end, "index", found):
                 return found
             watch.lap("follow")
-            found.held = await self.index.held(tenant, fresh=request.after is not None)
-            ids = found.held.passing(where, WHOLE) if late and found.held else None
+            found.held = await self.index.held(tenant, fresh=question.fresh)
+            ids = found.held.passing(question.where, WHOLE) if late and found.held else None
             if ids and self.late:
-                whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
+                whole = asyncio.ensure_future(self.late.best(tenant, query, ids))
             if vector is not None:
                 await _in_time(_result(vector, found), end, "embedder", found)
             watch.lap("embed")
-            await self._gather(tenant, request, asked, where, limit, end, found)
+            await self._gather(question, limit, end, found)
             watch.lap("words_and_cosines")
             if late and self.late and len(found.table):
                 if whole is None:
-                    rows = self._candidates(found, asked)
+                    rows = self._candidates(found, question.asked)
                     found.table, found.context = found.table.only(rows), found.context[rows]
                     ids = list(found.table.ids)
-                    whole = asyncio.ensure_future(self.late.best(tenant, request.query, ids))
+                    whole = asyncio.ensure_future(self.late.best(tenant, query, ids))
                 found.marks = self.late.marks
                 await _in_time(_compared(whole, ids or [], found), end, "reranker", found)
                 watch.lap("late")
@@ -125,8 +117,9 @@ class Routes:
                     task.exception()  # heard, so that nothing is said of it later
         return found
 
-    def _allowed(self, request: RecallRequest, asked: Understood, found: Found) -> tuple[bool, bool]:
+    def _allowed(self, question: Question, found: Found) -> tuple[bool, bool]:
         """Whether the embedder and late interaction are asked."""
+        request, asked = question.request, question.asked
         if request.mode in ("keyword", "exact"):
             found.skipped |= {"dense": f"mode {request.mode}", "late": f"mode {request.mode}"}
             return False, False
@@ -144,36 +137,19 @@ class Routes:
             found.degraded.append("language")
         return known, late
 
-    async def _gather(
-        self,
-        tenant: str,
-        request: RecallRequest,
-        asked: Understood,
-        where: Where,
-        limit: int,
-        end: float,
-        found: Found,
-    ) -> None:
-        terms = asked.terms if request.mode != "semantic" else ()
+    async def _gather(self, question: Question, limit: int, end: float, found: Found) -> None:
+        semantic = question.request.mode == "semantic"
+        terms = () if semantic else question.asked.terms
         if found.held is not None:
-            found.table, found.version = found.held.table(where, terms, found.vector), found.held.version
-            if request.mode == "semantic":
+            found.table, found.version = found.held.table(question.where, terms, found.vector), found.held.version
+            if semantic:
                 found.skipped["keyword"] = "mode semantic"
         else:
-            await self._cold(tenant, request, where, terms, max(COLD_LIMIT, limit), end, found)
-        found.context = in_context(found.table, self.tuning.of(asked.language))
+            await self._cold(question, terms, max(COLD_LIMIT, limit), end, found)
+        found.context = in_context(found.table, self.tuning.of(question.asked.language))
 
-    async def _cold(
-        self,
-        tenant: str,
-        request: RecallRequest,
-        where: Where,
-        terms: Sequence[str],
-        limit: int,
-        end: float,
-        found: Found,
-    ) -> None:
-        fresh = request.after is not None
+    async def _cold(self, question: Question, terms: Sequence[str], limit: int, end: float, found: Found) -> None:
+        tenant, where, fresh = question.tenant, question.where, question.fresh
         calls: dict[str, Awaitable[list[Match]]] = {}
         if found.vector is not None:
             calls["dense"] = self.index.dense(tenant, where, found.vector, limit, fresh=fresh)
