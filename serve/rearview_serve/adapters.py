@@ -75,7 +75,7 @@ class HandleLate:
         self._handle = handle
         self.name = card.identity
         self.marks = card.marks
-        self.languages = None if card.languages is None else frozenset(card.languages)
+        self.languages = card.known_languages
 
     async def prepare(self, query: str) -> None:
         async with translated("Rerank"):

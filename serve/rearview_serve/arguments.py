@@ -1,5 +1,6 @@
 """The arguments of the Serve application: what the operator writes into a RayService, and `up` passes."""
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -40,3 +41,8 @@ class AppArguments(BaseModel):
     mcp_tools: str = Field("all", description="all or core: which MCP tools are listed.")
     mcp_hosts: tuple[str, ...] = Field((), description="Further Host headers that MCP accepts.")
     max_body: int = Field(16 * 2**20, gt=0, description="Bytes of the largest request body.")
+
+    @property
+    def embed_folders(self) -> tuple[Path, Path | None]:
+        """Of the embedding model, and of the second one if there is one."""
+        return Path(self.embed_folder), Path(self.embed_other_folder) if self.embed_other_folder else None

@@ -91,8 +91,7 @@ async def load_store(arguments: AppArguments) -> None:
     from rearview_pipelines.models.opening import facts_of
     from rearview_pipelines.stores.milvus import MilvusIndex
 
-    other = arguments.embed_other_folder
-    facts = facts_of(Path(arguments.embed_folder), Path(other) if other else None)
+    facts = facts_of(*arguments.embed_folders)
     index = await MilvusIndex.open(
         arguments.milvus_uri,
         model=facts.name,

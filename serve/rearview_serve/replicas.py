@@ -57,11 +57,6 @@ async def open_index(arguments: AppArguments, model: str, dimension: int, *, cre
     )
 
 
-def _embed_folders(arguments: AppArguments) -> tuple[Path, Path | None]:
-    other = arguments.embed_other_folder
-    return Path(arguments.embed_folder), Path(other) if other else None
-
-
 class EmbedReplica:
     def __init__(self, arguments: AppArguments) -> None:
         from rearview_pipelines.models.late import LateEncoder
@@ -69,7 +64,7 @@ class EmbedReplica:
 
         late = arguments.late_folder
         self._embedder = open_embedder(
-            *_embed_folders(arguments),
+            *arguments.embed_folders,
             arguments.model_threads,
             LateEncoder(Path(late), arguments.model_threads) if late else None,
         )
@@ -118,7 +113,7 @@ class RerankReplica:
         quiet()
         if self._encoder is None:
             raise Unavailable("no late interaction is configured (REARVIEW_LATE_MODEL)")
-        facts = facts_of(*_embed_folders(self._arguments))
+        facts = facts_of(*self._arguments.embed_folders)
         index = await open_index(self._arguments, facts.name, facts.dimension, create=False)
         return LateService(self._encoder, index, HandleWriter(self._write), self._arguments.hot_rows)
 
@@ -178,7 +173,7 @@ class WriteReplica:
 
         quiet()
         parts = guards(Path(self._arguments.data), self._arguments)
-        embedder = HandleEmbedder(self._embed, facts_of(*_embed_folders(self._arguments)))
+        embedder = HandleEmbedder(self._embed, facts_of(*self._arguments.embed_folders))
         milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
         # Relations look at what is near before every write: in memory, as recalls do.
         index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
@@ -253,7 +248,7 @@ class RecallReplica:
 
         quiet()
         arguments = self._arguments
-        embedder = HandleEmbedder(self._embed, facts_of(*_embed_folders(arguments)))
+        embedder = HandleEmbedder(self._embed, facts_of(*arguments.embed_folders))
         reranker = None
         if arguments.rerank_folder:
             reranker = HandleReranker(self._rerank, read_card(Path(arguments.rerank_folder), "reranker"))

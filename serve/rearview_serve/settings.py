@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.export import PACKAGED
+from rearview_pipelines.models.export_late import late_of
 from rearview_pipelines.requests import MAX_DEADLINE_MS, MAX_TOP_K
 
 
@@ -116,6 +117,17 @@ class Settings(BaseSettings):
     log_level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_bytes: int = Field(10 * 2**20, gt=0, description="Bytes at which a log file is rotated.")
     log_files: int = Field(3, ge=1, description="Rotated log files kept of each.")
+
+
+def models_of(settings: Settings) -> list[tuple[str, str]]:
+    """(kind, model) of every model that is to be there."""
+    named = [
+        ("embedder", settings.embed_model),
+        ("embedder", settings.embed_other),
+        ("reranker", settings.rerank_model),
+        ("late", late_of(settings.late_model)),
+    ]
+    return [(kind, model) for kind, model in named if model]
 
 
 def recall_defaults(settings: Settings) -> dict[str, Any]:

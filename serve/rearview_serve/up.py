@@ -31,7 +31,7 @@ from rearview_serve.client import Client
 from rearview_serve.composing import guards
 from rearview_serve.log_pipe import rotating_pipe
 from rearview_serve.milvus_process import MilvusProcess
-from rearview_serve.settings import Settings, recall_defaults, trust_settings
+from rearview_serve.settings import Settings, models_of, recall_defaults, trust_settings
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 2.0
@@ -186,9 +186,7 @@ def _alive() -> bool:
 
 def _export_apart(settings: Settings) -> None:
     """Write models that are not in the cache, in a process that takes torch's 800 MB with it."""
-    wanted = [("embedder", settings.embed_model), ("reranker", settings.rerank_model)]
-    wanted += [("late", late_of(settings.late_model)), ("embedder", settings.embed_other)]
-    if all(is_cached(kind, model, settings.models) for kind, model in wanted if model):
+    if all(is_cached(kind, model, settings.models) for kind, model in models_of(settings)):
         return
     environment = os.environ | {
         "REARVIEW_MODELS": str(settings.models),

@@ -40,8 +40,7 @@ class OnnxEmbedder:
 
     @property
     def languages(self) -> frozenset[str] | None:
-        languages = self._encoder.card.languages
-        return None if languages is None else frozenset(languages)
+        return self._encoder.card.known_languages
 
     async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]:
         loop = asyncio.get_running_loop()

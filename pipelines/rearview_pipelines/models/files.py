@@ -46,6 +46,11 @@ class ModelCard:
     format: int = FORMAT
 
     @property
+    def known_languages(self) -> frozenset[str] | None:
+        """As the ports have it: None for any."""
+        return None if self.languages is None else frozenset(self.languages)
+
+    @property
     def identity(self) -> str:
         """What two vectors must share to be compared."""
         return f"{Path(self.name).name}@{self.digest}"

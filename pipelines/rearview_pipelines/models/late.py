@@ -39,8 +39,7 @@ class LateEncoder:
 
     @property
     def languages(self) -> frozenset[str] | None:
-        languages = self._encoder.card.languages
-        return None if languages is None else frozenset(languages)
+        return self._encoder.card.known_languages
 
     def query(self, text: str) -> Vector:
         """(tokens, dimension), unit vectors; those of the special tokens last, `marks` of them.

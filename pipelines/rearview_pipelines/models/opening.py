@@ -43,4 +43,4 @@ def facts_of(folder: Path, other: Path | None) -> Facts:
 
 
 def _facts(card: ModelCard) -> Facts:
-    return Facts(card.identity, card.dimension, None if card.languages is None else frozenset(card.languages))
+    return Facts(card.identity, card.dimension, card.known_languages)

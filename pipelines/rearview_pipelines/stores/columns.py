@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rearview_pipelines.ports import Condition, Where
 from rearview_pipelines.recall.table import Flags
 from rearview_pipelines.stores.rows import compare, passes
+from rearview_pipelines.stores.slots import doubled
 
 _NUMBERS = {"version": np.int64, "created": np.int64, "occurred": np.int64, "begins": np.int64, "ends": np.int64,
             "importance": np.float64, "confidence": np.float64}  # fmt: skip
@@ -75,10 +75,6 @@ class Columns:
         return self._flags[condition][: len(self)]
 
     def _grow(self) -> None:
-        self._held = _doubled(self._held)
-        self._numbers = {name: _doubled(values) for name, values in self._numbers.items()}
-        self._flags = OrderedDict((condition, _doubled(flags)) for condition, flags in self._flags.items())
-
-
-def _doubled(values: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate([values, np.zeros_like(values)])
+        self._held = doubled(self._held)
+        self._numbers = {name: doubled(values) for name, values in self._numbers.items()}
+        self._flags = OrderedDict((condition, doubled(flags)) for condition, flags in self._flags.items())

@@ -18,7 +18,7 @@ from rearview_pipelines.stores.columns import Columns
 from rearview_pipelines.stores.postings import Postings
 from rearview_pipelines.stores.rows import columns_of
 from rearview_pipelines.stores.sessions import Sessions, place_of
-from rearview_pipelines.stores.slots import Slots
+from rearview_pipelines.stores.slots import Slots, doubled
 
 _FIRST_ROOM = 1024
 _NOBODY = -1
@@ -65,7 +65,7 @@ class Scope:
         self._sessions.put(slot, session_of(memory))
         of = said(memory)
         if slot == len(self._notes):
-            self._notes = np.concatenate([self._notes, np.zeros_like(self._notes)])
+            self._notes = doubled(self._notes)
         self._notes[slot] = (of.kind, of.question, of.relative, self._speaker(of.speaker), columns["occurred"])
         for part in parts:
             self._place(slot, memory, part)
@@ -87,8 +87,8 @@ class Scope:
     def _place(self, owner: int, memory: Memory, part: Part) -> None:
         slot = self._part_slots.take((memory.id, part.number))
         if slot == len(self._owners):
-            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
-            self._owners = np.concatenate([self._owners, np.full_like(self._owners, _NOBODY)])
+            self._vectors = doubled(self._vectors)
+            self._owners = doubled(self._owners, _NOBODY)
         self._vectors[slot] = part.vector
         self._owners[slot] = owner
         self._postings.put(slot, part.terms.split(), document=memory.source.kind is SourceKind.DOCUMENT)
@@ -113,7 +113,7 @@ class Scope:
 
     def keyword(self, where: Where, terms: Sequence[str], limit: int) -> list[Match]:
         allowed = self._allowed(self._columns.passing(where))
-        scores = self._postings.scores(terms, allowed)
+        scores, _ = self._postings.scores(terms, allowed)
         return self._best(scores, allowed & (scores > 0), limit)
 
     def _cosines(self, vector: Vector) -> Floats:
@@ -142,13 +142,14 @@ class Scope:
         row_of[slots] = np.arange(len(slots))
         kind, question, relative, speaker, occurred = self._notes[slots].T
         ids = [self._slots.held[slot] or "" for slot in slots]
+        words, ceiling = self._postings.scores(terms, allowed)
         dense = np.full(len(slots), np.nan, np.float32)
         if vector is not None:
             dense = self._of_memories(self._cosines(vector), np.float32(-2))[slots]
             dense[dense < -1] = np.nan  # without a part
         return Table(
             ids,
-            self._of_memories(self._postings.scores(terms, allowed), np.float32(0))[slots],
+            self._of_memories(words, np.float32(0))[slots],
             dense,
             row_of[self._sessions.near[slots]],
             self._sessions.session[slots],
@@ -158,7 +159,7 @@ class Scope:
             speaker,
             occurred,
             [name or "" for name in self._speakers.held],
-            self._postings.ceiling(terms, allowed),
+            ceiling,
         )
 
     def _of_memories(self, scores: Floats, lowest: np.float32) -> Floats:

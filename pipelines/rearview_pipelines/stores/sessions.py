@@ -7,6 +7,7 @@ import numpy as np
 
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.recall.table import NEAR
+from rearview_pipelines.stores.slots import doubled
 
 
 def place_of(memory: Memory) -> tuple[Any, ...]:
@@ -28,10 +29,8 @@ class Sessions:
         self.session = np.full(1024, -1, np.int64)
 
     def put(self, slot: int, key: Hashable | None) -> None:
-        if slot >= len(self.session):
-            grow = max(len(self.session), slot + 1 - len(self.session))
-            self.near = np.concatenate([self.near, np.full((grow, len(NEAR)), -1, np.int64)])
-            self.session = np.concatenate([self.session, np.full(grow, -1, np.int64)])
+        if slot == len(self.session):
+            self.near, self.session = doubled(self.near, -1), doubled(self.session, -1)
         if key is not None:
             self.session[slot] = self._number.setdefault(key, len(self._number))
             self._members.setdefault(key, set()).add(slot)

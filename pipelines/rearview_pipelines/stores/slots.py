@@ -1,7 +1,10 @@
 """Places in arrays for things by key; a freed place is used again."""
 
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -40,3 +43,8 @@ class Slots(Generic[_Key]):
         self.held[slot] = None
         self._free.append(slot)
         return slot
+
+
+def doubled(values: NDArray[Any], fill: float = 0) -> NDArray[Any]:
+    """The same with room for as many places again."""
+    return np.concatenate([values, np.full_like(values, fill)])

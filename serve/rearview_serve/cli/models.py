@@ -8,9 +8,8 @@ import typer
 
 from rearview_pipelines.errors import InvalidInput
 from rearview_pipelines.models.export import cached, export
-from rearview_pipelines.models.export_late import late_of
 from rearview_serve.cli.output import emit, exit_codes
-from rearview_serve.settings import read_settings
+from rearview_serve.settings import models_of, read_settings
 
 app = typer.Typer(help="Models.", no_args_is_help=True)
 Json = Annotated[bool, typer.Option("--json", help="Print the model's card.")]
@@ -41,8 +40,5 @@ def prepare() -> None:
     """Write the configured models to the cache, unless they are there."""
     with exit_codes():
         settings = read_settings()
-        wanted = [("embedder", settings.embed_model), ("embedder", settings.embed_other)]
-        wanted += [("reranker", settings.rerank_model), ("late", late_of(settings.late_model))]
-        for kind, model in wanted:
-            if model:
-                print(f"{kind} {model}: {cached(kind, model, settings.models)}")
+        for kind, model in models_of(settings):
+            print(f"{kind} {model}: {cached(kind, model, settings.models)}")
