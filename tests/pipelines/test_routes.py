@@ -166,3 +166,20 @@ async def test_keyword_mode_asks_no_model(ring: KeyRing, admin: Principal) -> No
     answer = await setup.ask(admin, "tea", mode="keyword")
     assert (texts(answer), late.asked) == (["green tea"], [])
     assert answer.explain is not None and answer.explain["skipped"]["late"] == "mode keyword"
+
+
+@pytest.mark.parametrize(("route", "words"), [("dense", {"index", "deadline"}), ("keyword", {"keyword", "deadline"})])
+async def test_of_a_store_that_is_slow_what_came_is_answered_and_said(
+    ring: KeyRing, admin: Principal, monkeypatch: pytest.MonkeyPatch, route: str, words: set[str]
+) -> None:
+    setup = Setup(ring, None, hot=False)
+    await setup.fill(admin, "green tea", "red car")
+
+    async def hanging(*_: Any, **__: Any) -> Any:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(setup.index, route, hanging)
+    answer = await setup.ask(admin, "green tea", deadline_ms=500)
+    assert texts(answer)[0] == "green tea"
+    assert set(answer.degraded) == words
+    assert answer.took_ms < 5_000

@@ -23,9 +23,9 @@ class ModelCard:
     reranker or late. `dimension`: of what it is kept as. `max_tokens`: longest input. `languages`:
     BCP 47, None for any. `query_prefix`, `document_prefix`: the prompts it was trained with.
     `precision`: int8 or fp32. `agreement`: the least cosine (embedder, late) or correlation (reranker)
-    with the original, as measured at export. `query_marker`, `document_marker`: ids of tokens put after
-    the first. `marks`: special tokens of a query, which say nothing of it. `skip`: ids of tokens that no
-    vector of a document is kept of.
+    with the original, as measured at export; 1 where nothing was converted. `query_marker`,
+    `document_marker`: ids of tokens put after the first. `marks`: special tokens of a query, which say
+    nothing of it. `skip`: ids of tokens that no vector of a document is kept of.
     """
 
     name: str
