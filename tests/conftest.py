@@ -1,6 +1,7 @@
 """Fixtures: the fakes of the domain, and the real parts, each started once a session."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -21,12 +22,14 @@ from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService, Trust
 from rearview_pipelines.stores.milvus import MilvusIndex
+from rearview_pipelines.stores.s3_options import S3Options
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keys import KeyRing, load_or_create
 from rearview_pipelines.write.writer import Writer
 from rearview_serve.milvus_process import MilvusProcess, free_port
 from rearview_serve.settings import Settings
+from tests import s3_server
 
 START_SECONDS = 120.0
 STOP_SECONDS = 60.0
@@ -92,6 +95,44 @@ async def milvus(milvus_uri: str) -> AsyncIterator[MilvusIndex]:
     found = await MilvusIndex.open(milvus_uri, model="fake-hash", dimension=DIMENSION)
     yield found
     await found.close()
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The endpoint of a real S3 server on loopback."""
+    with s3_server.seaweed(tmp_path_factory.mktemp("s3")) as endpoint:
+        yield endpoint
+
+
+def _options(endpoint: str, bucket: str) -> S3Options:
+    return S3Options(
+        bucket,
+        prefix=secrets.token_hex(4),  # tests keep apart by it
+        endpoint=endpoint,
+        access_key=s3_server.KEY,
+        secret_key=s3_server.SECRET,
+        retries=1,
+    )
+
+
+@pytest.fixture
+def bucket(s3: str) -> S3Options:
+    return _options(s3, "first")
+
+
+@pytest.fixture
+def versioned(s3: str) -> S3Options:
+    options = _options(s3, "versioned")
+    s3_server.make(options)
+    s3_server.client(options).put_bucket_versioning(Bucket="versioned", VersioningConfiguration={"Status": "Enabled"})
+    return options
+
+
+@pytest.fixture
+def locked(s3: str) -> S3Options:
+    options = _options(s3, "locked")
+    s3_server.make(options, ObjectLockEnabledForBucket=True)
+    return options
 
 
 @pytest.fixture(scope="session")

@@ -177,21 +177,30 @@ class ObjectStore(Protocol):
     A key is a path of plain segments. What `put` returned from is on disk.
     """
 
-    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
-        """Write an object, whole or not at all. `new`: raises AlreadyThere if there is one.
+    async def check(self) -> None:
+        """Raises SetupError if the store cannot be used as it is configured, Unavailable if it does not answer."""
+        ...
 
-        `fleeting`: it only has to outlive this process, not the machine's power.
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> datetime | None:
+        """Write an object, whole or not at all, with nothing left of what it replaces.
+
+        `new`: raises AlreadyThere if there is one. `fleeting`: it only has to outlive this process, not the
+        machine's power. Answers until when a lock keeps what was there before; None: nothing of it is left.
         """
         ...
 
     async def get(self, key: str) -> bytes | None: ...
 
+    async def slice(self, key: str, start: int, length: int) -> bytes | None:
+        """`length` bytes from `start` on, fewer at the end; None if there is no such object."""
+        ...
+
     async def keys(self, prefix: str) -> list[str]:
         """Keys below a prefix that ends in a slash, in order."""
         ...
 
-    async def delete(self, key: str) -> None:
-        """Remove an object; one that is not there is no error."""
+    async def delete(self, key: str) -> datetime | None:
+        """Remove an object with all its versions; one that is not there is no error. Answers as `put` does."""
         ...
 
 

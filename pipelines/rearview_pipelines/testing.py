@@ -79,23 +79,32 @@ class ObjectStoreInMemory:
         if self.failing:
             raise Unavailable("the object store was told to fail")
 
-    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
+    async def check(self) -> None:
+        self._check()
+
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> datetime | None:
         self._check()
         if new and key in self.objects:
             raise AlreadyThere(key)
         self.objects[key] = data
+        return None
 
     async def get(self, key: str) -> bytes | None:
         self._check()
         return self.objects.get(key)
 
+    async def slice(self, key: str, start: int, length: int) -> bytes | None:
+        held = await self.get(key)
+        return None if held is None else held[start : start + length]
+
     async def keys(self, prefix: str) -> list[str]:
         self._check()
         return sorted(key for key in self.objects if key.startswith(prefix))
 
-    async def delete(self, key: str) -> None:
+    async def delete(self, key: str) -> datetime | None:
         self._check()
         self.objects.pop(key, None)
+        return None
 
 
 class MemoryIndexInMemory:

@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rearview_pipelines.stores.s3_options import S3Options
+
 
 class AppArguments(BaseModel):
     """Typed arguments of `rearview_serve.app:build`; unknown ones are refused."""
@@ -16,6 +18,7 @@ class AppArguments(BaseModel):
     milvus_token: str = Field("", repr=False, description="Its credential; empty for none.")
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds one call to it may take.")
     hot_rows: int = Field(20_000, ge=0, description="Rows a recall replica keeps in memory. 0: none.")
+    s3: S3Options | None = Field(None, description="Bucket of objects. None: a folder below `data`.")
     embed_folder: str = Field(description="Folder with the embedding model as ONNX.")
     embed_other_folder: str | None = Field(None, description="Folder of a second embedding model. None: one only.")
     rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Protocol
 
 from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
-from rearview_pipelines.ports import Clock, Embedder, MemoryIndex
+from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, ObjectStore
 from rearview_pipelines.privacy.policy import read_policy
 from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.service import Trust
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.stores.folder import FolderStore
+from rearview_pipelines.stores.s3_options import S3Options
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keystore import KeyStore
@@ -45,19 +46,30 @@ class Guards:
     """What a process has of a store's guards. `witness` lies beside the keys, off the object store."""
 
     keys: KeyStore
-    objects: FolderStore
+    objects: ObjectStore
     scrubber: Scrubber
     witness: Witness
     transcripts: Transcripts
 
 
-def guards(data: Path, arguments: TrustArguments, *, lazily: bool = False) -> Guards:
-    """Raises SetupError for keys or a policy that cannot be used, naming the setting.
+def opened_objects(data: Path, s3: S3Options | None) -> ObjectStore:
+    """Where objects are kept: a bucket, or the folder below the data folder. Nothing connects yet."""
+    if s3 is None:
+        return FolderStore(data / OBJECTS)
+    from rearview_pipelines.stores.s3 import S3Store  # boto3 takes .3 s to import, which a laptop need not pay
+
+    return S3Store(s3)
+
+
+def guards(data: Path, arguments: TrustArguments, s3: S3Options | None, *, lazily: bool = False) -> Guards:
+    """`s3` of None: objects lie below the data folder.
+
+    Raises SetupError for keys or a policy that cannot be used, naming the setting.
 
     `lazily`: what finds personal data is loaded when it is first needed, unless it needs a model that may be missing.
     """
     keys = KeyStore(data)
-    objects = FolderStore(data / OBJECTS)
+    objects = opened_objects(data, s3)
     policy = read_policy(
         preset=arguments.privacy,
         actions=arguments.privacy_actions,

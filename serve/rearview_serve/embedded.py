@@ -23,7 +23,7 @@ from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_serve.composing import guards, opened_writer, trust
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
-from rearview_serve.settings import Settings
+from rearview_serve.settings import Settings, s3_options
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
-        parts = guards(settings.data, settings, lazily=True)
+        parts = guards(settings.data, settings, s3_options(settings), lazily=True)
+        await parts.objects.check()
         late_model = late_of(settings.late_model)
         encoder = None
         if late_model is not None:

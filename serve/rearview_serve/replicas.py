@@ -172,7 +172,7 @@ class WriteReplica:
         from rearview_serve.composing import guards, opened_writer
 
         quiet()
-        parts = guards(Path(self._arguments.data), self._arguments)
+        parts = guards(Path(self._arguments.data), self._arguments, self._arguments.s3)
         embedder = HandleEmbedder(self._embed, facts_of(*self._arguments.embed_folders))
         milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
         # Relations look at what is near before every write: in memory, as recalls do.
@@ -258,7 +258,7 @@ class RecallReplica:
         writer = HandleWriter(self._write)
         milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
         index = HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows)
-        trusted = trust(guards(Path(arguments.data), arguments))
+        trusted = trust(guards(Path(arguments.data), arguments, arguments.s3))
         service = MemoryService(
             writer,
             RecallPipeline(

@@ -12,6 +12,7 @@ from rearview_pipelines.errors import SetupError
 from rearview_pipelines.models.export import PACKAGED
 from rearview_pipelines.models.export_late import late_of
 from rearview_pipelines.requests import MAX_DEADLINE_MS, MAX_TOP_K
+from rearview_pipelines.stores.s3_options import S3Options
 
 
 class Settings(BaseSettings):
@@ -67,6 +68,25 @@ class Settings(BaseSettings):
         description="Rows that a recall process keeps in memory over all tenants. 0: none, Milvus answers.",
     )
     milvus_timeout: float = Field(10.0, gt=0, description="Seconds that one call to Milvus may take.")
+    s3_bucket: str | None = Field(
+        None,
+        description="Bucket of cold memory, ledger and transcripts. None: the folder `objects` of the data folder.",
+    )
+    s3_prefix: str = Field("", description="Put before every key in the bucket. Empty: none.")
+    s3_endpoint: str = Field("", description="http(s)://host:port of the S3 server. Empty: AWS.")
+    s3_region: str = Field("", description="Region of the bucket. Empty: us-east-1, which servers of one's own ignore.")
+    s3_path_style: bool = Field(True, description="Name the bucket in the path; false: in the host, as AWS prefers.")
+    s3_access_key: str = Field("", repr=False, description="Access key. Empty: where boto3 looks for credentials.")
+    s3_secret_key: str = Field("", repr=False, description="Secret key. Empty: where boto3 looks for credentials.")
+    s3_encryption: str = Field(
+        "",
+        pattern="^(|AES256|aws:kms(:.+)?)$",
+        description="AES256, aws:kms or aws:kms:KEY. Empty: as the bucket says.",
+    )
+    s3_ca: str = Field("", description="File with the endpoint's certificate authorities. Empty: the system's.")
+    s3_retries: int = Field(3, ge=0, description="How often a call to the bucket is tried again.")
+    s3_timeout: float = Field(10.0, gt=0, description="Seconds that a connection or an answer of it may take.")
+    s3_pool: int = Field(16, ge=1, description="Connections to it that are kept open.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers with what it has.")
     mcp_tools: Literal["all", "core"] = Field(
         "all", description="MCP tools that are listed. core: write, search, update and forget only."
@@ -128,6 +148,26 @@ def models_of(settings: Settings) -> list[tuple[str, str]]:
         ("late", late_of(settings.late_model)),
     ]
     return [(kind, model) for kind, model in named if model]
+
+
+def s3_options(settings: Settings) -> S3Options | None:
+    """The bucket that objects are kept in; None: a folder."""
+    if settings.s3_bucket is None:
+        return None
+    return S3Options(
+        settings.s3_bucket,
+        prefix=settings.s3_prefix,
+        endpoint=settings.s3_endpoint,
+        region=settings.s3_region,
+        path_style=settings.s3_path_style,
+        access_key=settings.s3_access_key,
+        secret_key=settings.s3_secret_key,
+        encryption=settings.s3_encryption,
+        ca=settings.s3_ca,
+        retries=settings.s3_retries,
+        seconds=settings.s3_timeout,
+        pool=settings.s3_pool,
+    )
 
 
 def recall_defaults(settings: Settings) -> dict[str, Any]:

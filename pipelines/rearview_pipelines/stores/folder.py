@@ -2,15 +2,14 @@
 
 import asyncio
 import os
-import re
 import secrets
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.ports import AlreadyThere
-
-_SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+from rearview_pipelines.stores.keys import checked
 
 
 class FolderStore:
@@ -19,12 +18,16 @@ class FolderStore:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> None:
+    async def check(self) -> None:
+        """A folder is made when it is first written to."""
+
+    async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> datetime | None:
         path = self._path(key)
         if fleeting:  # into the page cache: less than the hop to a thread
             self._put(path, data, new, sync=False)
         else:
             await asyncio.to_thread(self._put, path, data, new, sync=True)
+        return None
 
     async def get(self, key: str) -> bytes | None:
         path = self._path(key)
@@ -32,21 +35,22 @@ class FolderStore:
             return None
         return await asyncio.to_thread(_read, path)
 
+    async def slice(self, key: str, start: int, length: int) -> bytes | None:
+        return await asyncio.to_thread(_read, self._path(key), start, length)
+
     async def keys(self, prefix: str) -> list[str]:
         return await asyncio.to_thread(self._list, self._path(prefix.rstrip("/")))
 
-    async def delete(self, key: str) -> None:
+    async def delete(self, key: str) -> datetime | None:
         path = self._path(key)
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise Unavailable(f"the object store did not delete: {error.strerror}") from error
+        return None
 
     def _path(self, key: str) -> Path:
-        segments = key.split("/")
-        if not all(_SEGMENT.fullmatch(segment) for segment in segments):
-            raise ValueError(f"not a key: {key!r}")
-        return self._root.joinpath(*segments)
+        return self._root.joinpath(*checked(key).split("/"))
 
     def _put(self, path: Path, data: bytes, new: bool, *, sync: bool) -> None:
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
@@ -91,9 +95,11 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path, start: int = 0, length: int = -1) -> bytes | None:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(length)
     except FileNotFoundError:
         return None
     except OSError as error:
