@@ -21,8 +21,10 @@ from rearview_pipelines.privacy.policy import Policy
 from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.service import MemoryService, Trust
+from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.stores.s3_options import S3Options
+from rearview_pipelines.stores.tiers import TieredIndex
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keys import KeyRing, load_or_create
@@ -67,12 +69,19 @@ def ledger(objects: ObjectStoreInMemory, ring: KeyRing, clock: FakeClock) -> Led
 
 @pytest.fixture
 def service(
-    index: MemoryIndexInMemory, embedder: HashEmbedder, ring: KeyRing, clock: FakeClock, ledger: Ledger
+    index: MemoryIndexInMemory,
+    objects: ObjectStoreInMemory,
+    embedder: HashEmbedder,
+    ring: KeyRing,
+    clock: FakeClock,
+    ledger: Ledger,
 ) -> MemoryService:
     """The whole domain over fakes."""
-    writer = Writer(Tools(index, embedder, ring, clock, ledger, Scrubber(Policy(), ring)))
-    recaller = RecallPipeline(index, embedder, None, ring, clock, ledger)
-    return MemoryService(writer, recaller, index, embedder, None, floor=0.0, trust=Trust(ring, ledger), clock=clock)
+    cold = ColdStore(objects, ring, lambda: ledger.head)
+    tiers = TieredIndex(index, cold)
+    writer = Writer(Tools(tiers, embedder, ring, clock, ledger, Scrubber(Policy(), ring), cold=cold))
+    recaller = RecallPipeline(tiers, embedder, None, ring, clock, ledger, cold=cold)
+    return MemoryService(writer, recaller, tiers, embedder, None, floor=0.0, trust=Trust(ring, ledger), clock=clock)
 
 
 @pytest.fixture

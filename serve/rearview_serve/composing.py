@@ -10,8 +10,10 @@ from rearview_pipelines.privacy.policy import read_policy
 from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.service import Trust
 from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.folder import FolderStore
 from rearview_pipelines.stores.s3_options import S3Options
+from rearview_pipelines.stores.tiers import TieredIndex
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keystore import KeyStore
@@ -83,15 +85,21 @@ def guards(data: Path, arguments: TrustArguments, s3: S3Options | None, *, lazil
     return Guards(keys, objects, scrubber, Witness(data / "witness.json"), Transcripts(objects, keys))
 
 
+def cold_tier(parts: Guards, reader: LedgerReader) -> ColdStore:
+    """The cold tier as a process sees it that follows the ledger by `reader`."""
+    return ColdStore(parts.objects, parts.keys, lambda: reader.head)
+
+
 async def opened_writer(
     parts: Guards, index: MemoryIndex, embedder: Embedder, clock: Clock, arguments: TrustArguments
 ) -> tuple[Writer, Ledger]:
     """The one writer, with its ledger read and what was handed out lately remembered."""
     ledger = Ledger(parts.objects, parts.keys, parts.witness, clock.now)
+    cold = cold_tier(parts, ledger)
     handouts = Handouts(parts.objects)
     await handouts.load(clock.now())
     tools = Tools(
-        index,
+        TieredIndex(index, cold),
         embedder,
         parts.keys,
         clock,
@@ -99,6 +107,7 @@ async def opened_writer(
         parts.scrubber,
         handouts,
         Usage(parts.objects),
+        cold,
         quota=arguments.quota,
         poison_threshold=arguments.poison_threshold,
     )

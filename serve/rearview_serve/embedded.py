@@ -20,7 +20,8 @@ from rearview_pipelines.recall.tuning import read_tuning
 from rearview_pipelines.service import MemoryService, SystemClock
 from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
-from rearview_serve.composing import guards, opened_writer, trust
+from rearview_pipelines.stores.tiers import TieredIndex
+from rearview_serve.composing import cold_tier, guards, opened_writer, trust
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
 from rearview_serve.settings import Settings, s3_options
@@ -71,10 +72,12 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
         clock = SystemClock()
         hot = HotIndex(index, None, embedder.dimension, settings.hot_rows)
         writer, ledger = await opened_writer(parts, hot, embedder, clock, settings)
+        cold = cold_tier(parts, ledger)
+        tiers = TieredIndex(hot, cold)
         service = MemoryService(
             writer,
             RecallPipeline(
-                hot,
+                tiers,
                 embedder,
                 reranker,
                 parts.keys,
@@ -83,8 +86,9 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
                 LateService(encoder, index, writer, settings.hot_rows) if encoder else None,
                 read_tuning(settings.fusion, settings.boosts),
                 settings.cache_seconds,
+                cold,
             ),
-            hot,
+            tiers,
             embedder,
             reranker,
             settings.floor,

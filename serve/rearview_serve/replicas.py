@@ -233,15 +233,17 @@ class RecallReplica:
 
     async def __serve_build_asgi_app__(self) -> FastAPI:
         """Built in the replica, because an app with MCP in it cannot be sent to one."""
+        from rearview_pipelines.ledger.ledger import LedgerReader
         from rearview_pipelines.models.files import read_card
         from rearview_pipelines.models.opening import facts_of
         from rearview_pipelines.recall.pipeline import RecallPipeline
         from rearview_pipelines.recall.tuning import read_tuning
         from rearview_pipelines.service import MemoryService, SystemClock
         from rearview_pipelines.stores.hot import HotIndex
+        from rearview_pipelines.stores.tiers import TieredIndex
         from rearview_serve.adapters import HandleEmbedder, HandleLate, HandleReranker, HandleWriter
         from rearview_serve.auth import TokenStore
-        from rearview_serve.composing import guards, trust
+        from rearview_serve.composing import cold_tier, guards, trust
         from rearview_serve.ingress import Ingress, create_app
         from rearview_serve.limits import Limits
         from rearview_serve.metrics import Metrics
@@ -257,8 +259,11 @@ class RecallReplica:
             late = HandleLate(self._rerank, read_card(Path(arguments.late_folder), "late"))
         writer = HandleWriter(self._write)
         milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
-        index = HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows)
-        trusted = trust(guards(Path(arguments.data), arguments, arguments.s3))
+        guarded = guards(Path(arguments.data), arguments, arguments.s3)
+        reader = LedgerReader(guarded.objects, guarded.keys, guarded.witness)
+        trusted = trust(guarded, reader)
+        cold = cold_tier(guarded, reader)
+        index = TieredIndex(HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows), cold)
         service = MemoryService(
             writer,
             RecallPipeline(
@@ -271,6 +276,7 @@ class RecallReplica:
                 late,
                 read_tuning(arguments.fusion, arguments.boosts),
                 arguments.cache_seconds,
+                cold,
             ),
             index,
             embedder,

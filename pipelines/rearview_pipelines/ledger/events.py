@@ -32,6 +32,11 @@ class Op(StrEnum):
     QUARANTINE = "quarantine"
     RELEASE = "release"
     FORGET = "forget"
+    ARCHIVE = "archive"
+    """Moved to the cold tier."""
+    THAW = "thaw"
+    RESTORE = "restore"
+    """Put back from a snapshot."""
     ADOPT = "adopt"
     """A signed row that a crash had left unrecorded."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rearview_pipelines.ledger.events import Batch, Event
+from rearview_pipelines.ledger.events import Batch, Event, Op
 from rearview_pipelines.memory import Memory, State
 
 KEPT = frozenset({State.ACTIVE, State.PENDING, State.QUARANTINED})
@@ -27,11 +27,12 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Recorded:
-    """The last recorded version of a memory."""
+    """The last recorded version of a memory. `cold`: it lies in the cold tier."""
 
     version: int
     digest: str
     state: State
+    cold: bool = False
 
 
 class Head:
@@ -40,6 +41,8 @@ class Head:
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Recorded]] = {}
         self._counted: Counter[str] = Counter()
+        self._cold: Counter[str] = Counter()
+        self._archived: Counter[str] = Counter()
         self.seq = 0
         self.hash = ""
 
@@ -52,7 +55,10 @@ class Head:
             held = self._held.setdefault(event.tenant, {})
             before = held.get(event.id)
             self._counted[event.tenant] += (event.state in KEPT) - (before is not None and before.state in KEPT)
-            held[event.id] = Recorded(event.version, event.digest, event.state)
+            is_cold = event.op is Op.ARCHIVE
+            self._cold[event.tenant] += is_cold - (before is not None and before.cold)
+            self._archived[event.tenant] += is_cold
+            held[event.id] = Recorded(event.version, event.digest, event.state, is_cold)
 
     def get(self, tenant: str, id_: str) -> Recorded | None:
         return self._held.get(tenant, {}).get(id_)
@@ -74,6 +80,14 @@ class Head:
         if memory.version < held.version:
             return Finding.REPLAYED
         return None if digest == held.digest else Finding.REPLAYED
+
+    def cold(self, tenant: str) -> int:
+        """Memories of a tenant that lie in the cold tier."""
+        return self._cold[tenant]
+
+    def archived(self, tenant: str) -> int:
+        """How often one was ever moved there: whoever knows this number has heard of every move."""
+        return self._archived[tenant]
 
     def count(self, tenant: str) -> int:
         """Memories that a tenant keeps, hot and cold together: what was forgotten or superseded is none."""

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from rearview_pipelines.errors import InvalidInput, RearviewError
+from rearview_pipelines.errors import InvalidInput, RearviewError, Unavailable
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Clock, Embedder, HeldScope, LateInteraction, MemoryIndex, Part, Reranker, Where
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall import present
 from rearview_pipelines.recall.answers import RecallAnswer
+from rearview_pipelines.recall.archived import archived, merged
 from rearview_pipelines.recall.boosts import Standing, asks_more, boosts_of
 from rearview_pipelines.recall.cache import Ranking, RankingCache
 from rearview_pipelines.recall.cross import CrossStage
@@ -28,6 +29,7 @@ from rearview_pipelines.recall.routes import Routes, Stopwatch
 from rearview_pipelines.recall.tuning import Tuning
 from rearview_pipelines.recall.understand import understand
 from rearview_pipelines.requests import RecallRequest
+from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.rows import fits
 from rearview_pipelines.text.analyse import fold
 from rearview_pipelines.write.keys import Keys
@@ -57,7 +59,10 @@ class Progress:
 
 
 class RecallPipeline:
-    """`late` of None: no late interaction. `reranker` of None: no cross-encoder. `cache_seconds` of 0: no cache."""
+    """`late` of None: no late interaction. `reranker` of None: no cross-encoder. `cache_seconds` of 0: no cache.
+
+    `cold` of None: there is no cold tier.
+    """
 
     def __init__(
         self,
@@ -70,8 +75,10 @@ class RecallPipeline:
         late: LateInteraction | None = None,
         tuning: Tuning | None = None,
         cache_seconds: float = 0.0,
+        cold: ColdStore | None = None,
     ) -> None:
         self._index = index
+        self._cold = cold
         self._clock = clock
         self._tuning = tuning or Tuning()
         self._routes = Routes(index, embedder, late, self._tuning)
@@ -233,9 +240,26 @@ class RecallPipeline:
             watch.lap("boost_and_diversify")
         progress.hits = await self._verified(question, waiting, progress)
         watch.lap("verify")
+        if self._cold is not None:
+            await self._look_in_cold(question, ranking, self._cold, progress)
+            watch.lap("cold")
         progress.notes = {**progress.notes, "milliseconds_after": laps}
         if not present.fits_whole(progress.hits, request.token_budget):
             progress.spans = await self._index.spans(tenant, [s.found_part for s in progress.hits])
+
+    async def _look_in_cold(self, question: Question, ranking: Ranking, cold: ColdStore, progress: Progress) -> None:
+        """Add what lies in the cold tier, where its words say that it answers."""
+        try:
+            found = await archived(question, cold, ranking.vector, question.request.top_k)
+        except Unavailable as error:
+            log.warning("the cold tier was not searched: %s", error.detail)
+            progress.degraded.append("index")
+            return
+        if found:
+            hidden = progress.hidden_state
+            sound = await self._verified(question, found, progress)
+            progress.hidden_state += hidden
+            progress.hits = merged(progress.hits, sound, question.request.top_k)
 
     async def _boosted(
         self, question: Question, ranking: Ranking, standing: Mapping[str, Standing], held: HeldScope | None

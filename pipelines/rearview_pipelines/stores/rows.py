@@ -91,7 +91,7 @@ def rows_of(memory: Memory, parts: Sequence[Part], dimension: int) -> list[dict[
             "text": memory.text if part.number == 0 else "",
             "terms": part.terms,
             "vector": part.vector,
-            "tokens": _packed(part),
+            "tokens": packed_tokens(part),
         }
         for part in (parts or [Part(0, 0, 0, "", nowhere)])
     ]
@@ -142,7 +142,7 @@ def part_of(row: Mapping[str, Any]) -> Part:
     return Part(row["part"], row["start_at"], row["end_at"], row["terms"], vector, tokens, late)
 
 
-def _packed(part: Part) -> str:
+def packed_tokens(part: Part) -> str:
     """Token vectors as a string, since no column type that all servers share takes bytes: model:dimension:base64."""
     if part.tokens is None or not len(part.tokens):
         return ""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ledger.events import Event, Op, event_of
 from rearview_pipelines.ledger.ledger import Unsettled
-from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.memory import Memory, State, Tier
 from rearview_pipelines.ports import Part
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.write.embed import sound_parts
@@ -49,7 +49,9 @@ async def changed(work: Work, tools: Tools) -> tuple[list[Row], list[Event], lis
     before: list[Row] = []
     for change in work.others.values():
         parts = await sound_parts(change.before, tools)
-        after, digest = signed(change.after.model_copy(update={"derived": digest_of_parts(parts)}), tools.keys.ring)
+        after, digest = signed(
+            change.after.model_copy(update={"derived": digest_of_parts(parts), "tier": Tier.HOT}), tools.keys.ring
+        )
         rows.append((after, parts))
         events.append(event_of(change.op, after, digest))
         before.append((change.before, parts))
@@ -85,9 +87,10 @@ async def _take_back(rows: Sequence[Row], before: Sequence[Row], tools: Tools) -
 
     What was there first: were the new rows gone and this failed, a superseded fact would have no successor.
     """
-    if before:
-        await tools.index.upsert(before)
-    had = {(memory.tenant, memory.id) for memory, _ in before}
+    hot = [row for row in before if row[0].tier is Tier.HOT]  # a cold one lies where it lay
+    if hot:
+        await tools.index.upsert(hot)
+    had = {(memory.tenant, memory.id) for memory, _ in hot}
     for memory, _ in rows:
         if (memory.tenant, memory.id) not in had:
             await tools.index.remove(memory.tenant, [memory.id])

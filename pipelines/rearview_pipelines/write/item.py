@@ -9,6 +9,7 @@ from rearview_pipelines.memory import Draft, Memory, Related, Trust
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Part
 from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.receipts import Receipt, Status
+from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.keys import Keys
@@ -103,7 +104,7 @@ class Work:
 @dataclass(frozen=True)
 class Tools:
     """What the stages work with. `scrubber` of None: nothing is scrubbed. `quota`: memories a tenant, None for no
-    limit. `poison_threshold`: score from which a text is quarantined.
+    limit. `cold` of None: there is no cold tier. `poison_threshold`: score from which a text is quarantined.
     """
 
     index: MemoryIndex
@@ -114,6 +115,7 @@ class Tools:
     scrubber: Scrubber | None = None
     handouts: Handouts = field(default_factory=Handouts)
     usage: Usage = field(default_factory=Usage)
+    cold: ColdStore | None = None
     changes: ChangeNotes = field(default_factory=ChangeNotes)
     quota: int | None = None
     poison_threshold: float = 0.7

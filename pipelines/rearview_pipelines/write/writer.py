@@ -18,7 +18,8 @@ from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
 from rearview_pipelines.sessions.transcript import Transcripts
-from rearview_pipelines.write import edit, forgetting
+from rearview_pipelines.stores.packing import Row
+from rearview_pipelines.write import edit, forgetting, moving
 from rearview_pipelines.write.commit import recover, store
 from rearview_pipelines.write.embed import draft_of, embed
 from rearview_pipelines.write.guard import guard
@@ -140,6 +141,7 @@ class Writer:
         if self._unsure:
             await self._tools.ledger.open()
             await recover(self._tools)
+            await moving.finish(self._tools)
             self._unsure = False
 
     async def _run(self, stages: Sequence[Stage], work: Work) -> None:
@@ -155,11 +157,38 @@ class Writer:
         await self._tools.handouts.note(handout)
         standing = [id_ for id_ in handout.ids if not self._gone(handout.tenant, id_)]
         await self._tools.usage.recalled(handout.tenant, standing, self._tools.clock.now())
+        head = self._tools.ledger.head
+        cold = [id_ for id_ in standing if (held := head.get(handout.tenant, id_)) is not None and held.cold]
+        if cold:  # wanted again
+            await self.thaw(handout.tenant, cold)
 
     def _gone(self, tenant: str, id_: str) -> bool:
         """Whether it was forgotten meanwhile: nothing is counted of it then."""
         recorded = self._tools.ledger.head.get(tenant, id_)
         return recorded is not None and recorded.state == State.FORGOTTEN.value
+
+    async def archive(self, tenant: str, ids: Sequence[str]) -> list[str]:
+        """Move memories to the cold tier; answers which were."""
+        return await self._moved(lambda: moving.archive(tenant, ids, self._tools))
+
+    async def thaw(self, tenant: str, ids: Sequence[str]) -> list[str]:
+        """Bring cold memories back; answers which were."""
+        return await self._moved(lambda: moving.thaw(tenant, ids, self._tools))
+
+    async def restore(self, tenant: str, rows: Sequence[Row]) -> dict[str, int]:
+        """Put memories of a snapshot back; answers how many, by what was done with them."""
+        return await self._moved(lambda: moving.restore(tenant, rows, self._tools))
+
+    async def _moved(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        async def run() -> _Result:
+            await self._sure()
+            try:
+                return await work()
+            except Exception:
+                self._unsure = True
+                raise
+
+        return await self._alone(run)
 
     async def handout(self, tenant: str, recall_id: str) -> Handout | None:
         """What a recall handed out, if it is remembered."""
