@@ -190,7 +190,7 @@ class ListRequest(BaseModel):
 
 
 class ForgetRequest(BaseModel):
-    """Exactly one scope. `last_turns` narrows a session to its newest turns."""
+    """Exactly one scope: `ids`, `session`, `user` or `filters`. `last_turns` narrows a session to its newest turns."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -198,7 +198,25 @@ class ForgetRequest(BaseModel):
     ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=MAX_BATCH)] | None = None
     session: Name | None = None
     last_turns: Annotated[int, Field(strict=True, ge=1, le=10_000)] | None = None
-    dry_run: Annotated[bool, Field(strict=True)] = False
+    user: Name | None = Field(None, description="All that is kept of this user.")
+    filters: Filters | None = Field(None, description="What these find; at least one is needed.")
+    dry_run: Annotated[bool, Field(strict=True)] = Field(False, description="Only say what would be forgotten.")
+
+
+class JobRequest(BaseModel):
+    """Long work to begin."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    kind: Literal["sweep", "snapshot", "restore", "migrate", "reindex", "resign", "purge", "reflect"]
+    snapshot: Name | None = Field(None, description="restore: which one; `latest`, or where none is named.")
+    force: Annotated[bool, Field(strict=True)] = Field(
+        False, description="sweep: the clock is right, however long ago the last one was."
+    )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
 
 
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -11,9 +11,11 @@ from typing import Any, Protocol, TypeVar
 
 from rearview_pipelines.errors import Conflict, InvalidInput, NotFound, RearviewError
 from rearview_pipelines.fields import MAX_METADATA_BYTES
+from rearview_pipelines.forgets import ForgetReport, Forgets
 from rearview_pipelines.ledger.audit import verify
 from rearview_pipelines.ledger.ledger import LedgerReader
-from rearview_pipelines.memory import Memory, SourceKind, State
+from rearview_pipelines.lifecycle.jobs import Job, Jobs
+from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Reranker, Where
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.privacy.egress import Egress
@@ -27,6 +29,7 @@ from rearview_pipelines.requests import (
     FeedbackRequest,
     Filters,
     ForgetRequest,
+    JobRequest,
     ListRequest,
     ObserveRequest,
     RecallRequest,
@@ -36,6 +39,7 @@ from rearview_pipelines.requests import (
 from rearview_pipelines.sessions.transcript import Page, Transcripts
 from rearview_pipelines.traces import Traces, UsePort, shown_recall
 from rearview_pipelines.write.admit import admit
+from rearview_pipelines.write.gone import Forgotten, Scope
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.identity import is_memory_id
 from rearview_pipelines.write.item import Item
@@ -63,7 +67,9 @@ class WritePort(UsePort, Protocol):
         self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None
     ) -> Receipt: ...
 
-    async def forget(self, principal: Principal, ids: Sequence[str], session: str | None = None) -> list[str]: ...
+    async def forget(self, principal: Principal, scope: Scope) -> Forgotten: ...
+
+    async def start_job(self, tenant: str, kind: str, parameters: Mapping[str, Any]) -> Job: ...
 
     async def observe(
         self, principal: Principal, request: ObserveRequest, idempotency_key: str | None = None
@@ -87,6 +93,7 @@ class Trust:
     reader: LedgerReader | None = None
     scrubber: Scrubber | None = None
     transcripts: Transcripts | None = None
+    jobs: Jobs | None = None
 
 
 class SystemClock:
@@ -118,6 +125,7 @@ class MemoryService:
         self._clock = clock or SystemClock()
         self._egress = Egress(trust.scrubber if trust else None, trust.keys) if trust else None
         self._traces = Traces(writer, index)
+        self._forgets = Forgets(writer, index)
         self._noting: set[asyncio.Task[None]] = set()
 
     @property
@@ -274,46 +282,23 @@ class MemoryService:
     ) -> Receipt:
         return await self._writer.patch(principal, id_, changes, if_match)
 
-    async def forget(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
-        """Forget what the request names; answers the ids. A dry run answers them and keeps them."""
-        if (request.ids is None) == (request.session is None):
-            raise InvalidInput.one("ids", "exactly one scope is needed", "send either ids or session")
-        if request.last_turns is not None and request.session is None:
-            raise InvalidInput.one("last_turns", "needs a session", "send session too")
-        principal.require_writer()
-        if request.ids is not None:
-            ids: Sequence[str] = await self._changeable(principal, request) if request.dry_run else request.ids
-        else:
-            ids = await self._of_session(principal, request)
-        if request.dry_run:
-            return ids
-        whole = request.session if request.last_turns is None else None
-        return await self._writer.forget(principal, ids, whole) if ids or whole else ids
+    async def forget(self, principal: Principal, request: ForgetRequest) -> ForgetReport:
+        """Forget what the request names; a dry run says what that would be. On return nothing of it is recalled."""
+        filters = request.filters and self._scrubbed(principal, request.filters)
+        return await self._forgets.forget(principal, request.model_copy(update={"filters": filters}))
 
-    async def _changeable(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
-        """The ids of a dry run, if each is a memory that the principal may change."""
-        ids = list(dict.fromkeys(request.ids or ()))
-        found = await self._index.get(principal.tenant, [id_ for id_ in ids if is_memory_id(id_)])
-        for id_ in ids:
-            if principal.changeable(found.get(id_)).state is State.FORGOTTEN:
-                raise NotFound()
-        return ids
+    async def start_job(self, principal: Principal, request: JobRequest) -> dict[str, Any]:
+        """Begin long work. Admins only."""
+        principal.require_admin()
+        job = await self._writer.start_job(principal.tenant, request.kind, request.parameters)
+        return {"id": job.id}
 
-    async def _of_session(self, principal: Principal, request: ForgetRequest) -> Sequence[str]:
-        filters = Filters(session=(request.session or "",))
-        kept = tuple(state for state in State if state is not State.FORGOTTEN)
-        where = in_states(where_of(principal, filters), kept)
-        mine: list[Memory] = []
-        before: tuple[int, str] | None = None
-        while keys := await self._index.page(principal.tenant, where, before, PAGE):
-            found = await self._index.get(principal.tenant, [id_ for _, id_ in keys])
-            mine += [m for m in found.values() if principal.may_change(m)]
-            before = keys[-1]
-        if request.last_turns is None:
-            return [m.id for m in mine]
-        turns = [m for m in mine if m.source.kind is SourceKind.TURN]
-        turns.sort(key=lambda m: (m.occurred_at or m.created_at, m.source.turn or 0), reverse=True)
-        return [m.id for m in turns[: request.last_turns]]
+    async def job(self, principal: Principal, id_: str) -> dict[str, Any]:
+        """How far a job of the principal's tenant is. Raises NotFound."""
+        jobs = self._trusted().jobs
+        if jobs is None:
+            raise NotFound("no such job")
+        return (await jobs.get(principal.tenant, id_)).shown
 
     async def stats(self, principal: Principal) -> dict[str, Any]:
         """Counts of the tenant's memories by state, and the models in use."""

@@ -9,6 +9,7 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from rearview_pipelines.errors import RearviewError, Unavailable
+from rearview_pipelines.lifecycle.jobs import Job
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.models.files import ModelCard
 from rearview_pipelines.models.opening import Facts
@@ -17,6 +18,8 @@ from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import ObserveRequest
+from rearview_pipelines.stores.packing import Row
+from rearview_pipelines.write.gone import Forgotten, Scope
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.item import Item
 from rearview_pipelines.write.usage import Use
@@ -104,9 +107,41 @@ class HandleWriter:
         async with translated("Write"):
             return await self._handle.changes.remote(tenant, epoch, since)  # type: ignore[no-any-return]
 
-    async def forget(self, principal: Principal, ids: Sequence[str], session: str | None = None) -> list[str]:
+    async def forget(self, principal: Principal, scope: Scope) -> Forgotten:
         async with translated("Write"):
-            return await self._handle.forget.remote(principal, list(ids), session)  # type: ignore[no-any-return]
+            return await self._handle.forget.remote(principal, scope)  # type: ignore[no-any-return]
+
+    async def start_job(self, tenant: str, kind: str, parameters: Mapping[str, Any]) -> Job:
+        async with translated("Write"):
+            return await self._handle.start_job.remote(tenant, kind, dict(parameters))  # type: ignore[no-any-return]
+
+    async def archive(self, tenant: str, ids: Sequence[str]) -> list[str]:
+        async with translated("Write"):
+            return await self._handle.archive.remote(tenant, list(ids))  # type: ignore[no-any-return]
+
+    async def expire(self, tenant: str, ids: Sequence[str]) -> list[str]:
+        async with translated("Write"):
+            return await self._handle.expire.remote(tenant, list(ids))  # type: ignore[no-any-return]
+
+    async def merge(self, tenant: str, keep: str, others: Sequence[str]) -> int:
+        async with translated("Write"):
+            return await self._handle.merge.remote(tenant, keep, list(others))  # type: ignore[no-any-return]
+
+    async def tidy(self, tenant: str, least: float) -> int:
+        async with translated("Write"):
+            return await self._handle.tidy.remote(tenant, least)  # type: ignore[no-any-return]
+
+    async def uses(self, tenant: str) -> Mapping[str, Use]:
+        async with translated("Write"):
+            return await self._handle.uses.remote(tenant)  # type: ignore[no-any-return]
+
+    async def restore(self, tenant: str, rows: Sequence[Row]) -> dict[str, int]:
+        async with translated("Write"):
+            return await self._handle.restore.remote(tenant, list(rows))  # type: ignore[no-any-return]
+
+    async def bury(self, tenant: str, ids: Sequence[str]) -> int:
+        async with translated("Write"):
+            return await self._handle.bury.remote(tenant, list(ids))  # type: ignore[no-any-return]
 
     async def observe(
         self, principal: Principal, request: ObserveRequest, idempotency_key: str | None = None

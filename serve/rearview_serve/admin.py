@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from rearview_pipelines.forgets import ForgetReport
 from rearview_pipelines.requests import ForgetRequest
 from rearview_serve import openapi, wire
 
@@ -31,12 +32,13 @@ def router(parts: "Ingress") -> APIRouter:
         """Let a quarantined memory be recalled."""
         return JSONResponse(wire.shown(await parts.service.release(parts.writer(request), id)))
 
-    @made.post("/quarantine/{id}/forget", **openapi.errors())
-    async def forget(id: str, request: Request) -> dict[str, int]:
+    @made.post("/quarantine/{id}/forget", response_model=ForgetReport, **openapi.errors())
+    async def forget(id: str, request: Request) -> Any:
         """Forget a quarantined memory."""
         principal = parts.writer(request)
         principal.require_admin()
-        return {"forgotten": len(await parts.service.forget(principal, ForgetRequest(ids=(id,))))}
+        report = await parts.service.forget(principal, ForgetRequest(ids=(id,)))
+        return JSONResponse(report.model_dump(mode="json"))
 
     @made.get("/keys", **openapi.errors())
     async def keys(request: Request) -> dict[str, Any]:

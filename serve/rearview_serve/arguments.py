@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.stores.s3_options import S3Options
 
 
@@ -38,6 +39,7 @@ class AppArguments(BaseModel):
     secrets: str = Field("refuse", description="refuse or redact.")
     poison_threshold: float = Field(0.7, ge=0, le=1, description="Suspicion from which a memory is quarantined.")
     quota: int | None = Field(None, ge=1, description="Memories a tenant. None: no limit.")
+    lifecycle: Lifecycle = Field(default_factory=Lifecycle, description="How long memories stay hot, and at all.")
     rate_recall: float = Field(500, ge=0, description="Recall requests a second of one principal. 0: no limit.")
     rate_write: float = Field(200, ge=0, description="Write requests a second of one principal. 0: no limit.")
     mcp_seconds: float = Field(3.0, gt=0, description="Seconds after which an MCP call answers anyway.")

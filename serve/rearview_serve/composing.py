@@ -1,17 +1,29 @@
 """The parts of a trusted write path, put together the same way in every process: from a data folder and arguments."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
 from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
-from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, ObjectStore
+from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs
+from rearview_pipelines.lifecycle.keeping import Restorer, RestoreSnapshot, TakeSnapshot
+from rearview_pipelines.lifecycle.policy import Lifecycle
+from rearview_pipelines.lifecycle.purge import Purge, PurgeNotes
+from rearview_pipelines.lifecycle.snapshots import Snapshots
+from rearview_pipelines.lifecycle.sweep import Owner as SweepOwner
+from rearview_pipelines.lifecycle.sweep import Sweep
+from rearview_pipelines.ports import Clock, Embedder, ObjectStore
 from rearview_pipelines.privacy.policy import read_policy
 from rearview_pipelines.privacy.scrub import Scrubber
-from rearview_pipelines.service import Trust
+from rearview_pipelines.service import SystemClock, Trust
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.folder import FolderStore
+from rearview_pipelines.stores.hot import HotIndex
+from rearview_pipelines.stores.milvus import MilvusIndex
+from rearview_pipelines.stores.rewriting import Rewriter
 from rearview_pipelines.stores.s3_options import S3Options
 from rearview_pipelines.stores.tiers import TieredIndex
 from rearview_pipelines.write.handouts import Handouts
@@ -22,6 +34,10 @@ from rearview_pipelines.write.writer import Writer
 
 OBJECTS = "objects"
 """Folder of cold memory, ledger and transcripts, below the data folder."""
+
+
+class Owner(SweepOwner, Restorer, Protocol):
+    """The writer, as far as jobs ask it for changes; here or behind a deployment handle."""
 
 
 class TrustArguments(Protocol):
@@ -53,6 +69,9 @@ class Guards:
     witness: Witness
     transcripts: Transcripts
 
+    def jobs(self, clock: Clock) -> Jobs:
+        return Jobs(self.objects, clock)
+
 
 def opened_objects(data: Path, s3: S3Options | None) -> ObjectStore:
     """Where objects are kept: a bucket, or the folder below the data folder. Nothing connects yet."""
@@ -63,13 +82,16 @@ def opened_objects(data: Path, s3: S3Options | None) -> ObjectStore:
     return S3Store(s3)
 
 
-def guards(data: Path, arguments: TrustArguments, s3: S3Options | None, *, lazily: bool = False) -> Guards:
+def guards(
+    data: Path, arguments: TrustArguments, s3: S3Options | None, lifecycle: Lifecycle, *, lazily: bool = False
+) -> Guards:
     """`s3` of None: objects lie below the data folder.
 
     Raises SetupError for keys or a policy that cannot be used, naming the setting.
 
     `lazily`: what finds personal data is loaded when it is first needed, unless it needs a model that may be missing.
     """
+    kept = timedelta(days=lifecycle.transcripts)
     keys = KeyStore(data)
     objects = opened_objects(data, s3)
     policy = read_policy(
@@ -82,7 +104,7 @@ def guards(data: Path, arguments: TrustArguments, s3: S3Options | None, *, lazil
     scrubber = Scrubber(policy, keys)
     if not lazily or policy.needs_names:
         scrubber.warm()
-    return Guards(keys, objects, scrubber, Witness(data / "witness.json"), Transcripts(objects, keys))
+    return Guards(keys, objects, scrubber, Witness(data / "witness.json"), Transcripts(objects, keys, kept))
 
 
 def cold_tier(parts: Guards, reader: LedgerReader) -> ColdStore:
@@ -90,16 +112,36 @@ def cold_tier(parts: Guards, reader: LedgerReader) -> ColdStore:
     return ColdStore(parts.objects, parts.keys, lambda: reader.head)
 
 
+@dataclass(frozen=True)
+class Store:
+    """An opened index: the store itself, and the writer's cache over it."""
+
+    milvus: MilvusIndex
+    hot: HotIndex
+    uri: str
+    token: str
+    seconds: float
+
+
 async def opened_writer(
-    parts: Guards, index: MemoryIndex, embedder: Embedder, clock: Clock, arguments: TrustArguments
+    parts: Guards,
+    store: Store,
+    embedder: Embedder,
+    clock: Clock,
+    arguments: TrustArguments,
+    lifecycle: Lifecycle,
+    handlers: Callable[[Writer], Mapping[str, Handler]] | None = None,
 ) -> tuple[Writer, Ledger]:
-    """The one writer, with its ledger read and what was handed out lately remembered."""
+    """The one writer, with its ledger read, what was handed out lately remembered, and its jobs gone on with.
+
+    `handlers`: who does the work of some kinds elsewhere, in the place of this process.
+    """
     ledger = Ledger(parts.objects, parts.keys, parts.witness, clock.now)
     cold = cold_tier(parts, ledger)
     handouts = Handouts(parts.objects)
     await handouts.load(clock.now())
     tools = Tools(
-        TieredIndex(index, cold),
+        TieredIndex(store.hot, cold),
         embedder,
         parts.keys,
         clock,
@@ -111,10 +153,55 @@ async def opened_writer(
         quota=arguments.quota,
         poison_threshold=arguments.poison_threshold,
     )
-    return Writer(tools, parts.transcripts), ledger
+    writer = Writer(tools, parts.transcripts)
+    writer.rewriter = Rewriter(store.milvus, store.hot, store.uri, store.token, store.seconds)
+    writer.purging = PurgeNotes(parts.objects)
+    shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle)
+    own = shop.handlers() | {"purge": shop.purge(writer, writer.purging)}
+    writer.runner = JobRunner(parts.jobs(clock), own | dict(handlers(writer) if handlers else {}))
+    await writer.runner.resume()
+    for tenant in await writer.purging.tenants():  # noted, and then the process died
+        await writer.runner.joined(tenant, "purge")
+    return writer, ledger
+
+
+@dataclass(frozen=True)
+class Shop:
+    """What jobs work with, in whichever process they run."""
+
+    owner: Owner
+    hot: HotIndex
+    cold: ColdStore
+    reader: LedgerReader
+    parts: Guards
+    clock: Clock
+    lifecycle: Lifecycle
+
+    def handlers(self) -> dict[str, Handler]:
+        """The kinds that may run beside the writer or in a process of their own."""
+        snapshots, objects = Snapshots(self.parts.objects, self.parts.keys), self.parts.objects
+        return {
+            "sweep": Sweep(
+                self.owner,
+                self.hot,
+                self.cold,
+                self.reader,
+                snapshots,
+                self.parts.jobs(self.clock),
+                objects,
+                self.clock,
+                self.lifecycle,
+                {"transcripts_removed": self.parts.transcripts},
+            ),
+            "snapshot": TakeSnapshot(self.hot, self.cold, self.reader, snapshots, self.clock, self.lifecycle.snapshots),
+            "restore": RestoreSnapshot(self.owner, snapshots),
+        }
+
+    def purge(self, owner: Writer, notes: PurgeNotes) -> Handler:
+        return Purge(notes, owner, self.cold, Snapshots(self.parts.objects, self.parts.keys), self.reader)
 
 
 def trust(parts: Guards, reader: LedgerReader | None = None) -> Trust:
     """For a service; `reader`: the writer's own ledger where it is in this process, else one that follows it."""
     follows = reader or LedgerReader(parts.objects, parts.keys, parts.witness)
-    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts)
+    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts, parts.jobs(SystemClock()))

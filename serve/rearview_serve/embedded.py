@@ -21,10 +21,10 @@ from rearview_pipelines.service import MemoryService, SystemClock
 from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.stores.tiers import TieredIndex
-from rearview_serve.composing import cold_tier, guards, opened_writer, trust
+from rearview_serve.composing import Store, cold_tier, guards, opened_writer, trust
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
-from rearview_serve.settings import Settings, s3_options
+from rearview_serve.settings import Settings, lifecycle_of, s3_options
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
-        parts = guards(settings.data, settings, s3_options(settings), lazily=True)
+        lifecycle = lifecycle_of(settings)
+        parts = guards(settings.data, settings, s3_options(settings), lifecycle, lazily=True)
         await parts.objects.check()
         late_model = late_of(settings.late_model)
         encoder = None
@@ -62,8 +63,9 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
         if settings.rerank_model:
             folder = cached("reranker", settings.rerank_model, settings.models)
             reranker = OnnxReranker(folder, settings.model_threads)
+        uri = settings.milvus_uri or str(settings.data / "milvus.db")
         index = await MilvusIndex.open(
-            settings.milvus_uri or str(settings.data / "milvus.db"),
+            uri,
             model=embedder.name,
             dimension=embedder.dimension,
             token=settings.milvus_token,
@@ -71,7 +73,8 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
         )
         clock = SystemClock()
         hot = HotIndex(index, None, embedder.dimension, settings.hot_rows)
-        writer, ledger = await opened_writer(parts, hot, embedder, clock, settings)
+        store = Store(index, hot, uri, settings.milvus_token, settings.milvus_timeout)
+        writer, ledger = await opened_writer(parts, store, embedder, clock, settings, lifecycle)
         cold = cold_tier(parts, ledger)
         tiers = TieredIndex(hot, cold)
         service = MemoryService(
@@ -104,10 +107,10 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
             await hot.close()
             await index.close()
             if settings.milvus_uri is None:
-                await asyncio.to_thread(_close_lite, str(settings.data / "milvus.db"))
+                await asyncio.to_thread(close_lite, str(settings.data / "milvus.db"))
 
 
-def _close_lite(path: str) -> None:
+def close_lite(path: str) -> None:
     """Close Lite in order: what it holds in memory goes to its files instead of being replayed."""
     from milvus_lite.server_manager import server_manager_instance
 

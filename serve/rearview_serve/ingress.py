@@ -24,12 +24,13 @@ from rearview_pipelines.errors import (
     TooLarge,
     Unauthenticated,
 )
+from rearview_pipelines.forgets import ForgetReport
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.answers import ContextAnswer
 from rearview_pipelines.receipts import Receipt, WriteAnswer
 from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
-from rearview_serve import __version__, admin, mcp, openapi, wire
+from rearview_serve import __version__, admin, lifecycle, mcp, openapi, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.errors import RETRY_AFTER_SECONDS, status_of
 from rearview_serve.limits import Limits
@@ -67,6 +68,10 @@ class Ingress:
     def writer(self, request: Request) -> Principal:
         """Who asks to change something, if they have not asked too often."""
         return self._counted(request, "write")
+
+    async def body(self, request: Request) -> Any:
+        """The JSON of a request. Raises InvalidInput, TooLarge."""
+        return await read_body(self.max_body, request)
 
     def _counted(self, request: Request, what: str) -> Principal:
         principal = self.tokens.principal(request.headers.get("authorization"))
@@ -107,6 +112,7 @@ def create_app(parts: Ingress) -> FastAPI:
     app.include_router(_memories(parts))
     app.include_router(_recalls(parts))
     app.include_router(admin.router(parts))
+    app.include_router(lifecycle.router(parts))
     app.include_router(_sessions(parts))
     app.include_router(_operations(parts))
     app.mount("/mcp", _authenticated(mcp_app, parts.tokens))
@@ -123,7 +129,7 @@ def _memories(parts: Ingress) -> APIRouter:
     @router.post("", status_code=201, response_model=WriteAnswer, **openapi.write())
     async def write(request: Request) -> Any:
         principal = parts.writer(request)
-        asked = wire.read_write(await _json(parts, request))
+        asked = wire.read_write(await parts.body(request))
         receipts = await parts.service.write(principal, asked, _idempotency_key(request))
         parts.metrics.wrote(receipts)
         return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]}, 201)
@@ -144,7 +150,7 @@ def _memories(parts: Ingress) -> APIRouter:
     @router.patch("/{id}", response_model=Receipt, **openapi.patch())
     async def patch(id: str, request: Request) -> Any:
         principal = parts.writer(request)
-        changes = await _json(parts, request)
+        changes = await parts.body(request)
         if not isinstance(changes, dict):
             raise InvalidInput.one("body", "is not an object", "send the fields to change")
         receipt = await parts.service.patch(principal, id, changes, _if_match(request))
@@ -161,10 +167,10 @@ def _memories(parts: Ingress) -> APIRouter:
         """Where it came from, who supports it, and every recorded event."""
         return await parts.service.provenance(parts.reader(request), id)
 
-    @router.delete("/{id}", **openapi.delete())
+    @router.delete("/{id}", response_model=ForgetReport, **openapi.delete())
     async def delete(id: str, request: Request) -> Any:
-        forgotten = await parts.service.forget(parts.writer(request), ForgetRequest(ids=(id,)))
-        return JSONResponse({"forgotten": len(forgotten)})
+        report = await parts.service.forget(parts.writer(request), ForgetRequest(ids=(id,)))
+        return JSONResponse(report.model_dump(mode="json"))
 
     return router
 
@@ -176,7 +182,7 @@ def _recalls(parts: Ingress) -> APIRouter:
     async def recall(request: Request) -> Any:
         principal = parts.reader(request)
         answer = await parts.service.recall(
-            principal, wire.read_recall(await _json(parts, request), parts.recall_defaults)
+            principal, wire.read_recall(await parts.body(request), parts.recall_defaults)
         )
         parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(wire.shown_answer(answer))
@@ -189,7 +195,7 @@ def _recalls(parts: Ingress) -> APIRouter:
     @router.post("/feedback", response_model=wire.FeedbackOut, **openapi.feedback())
     async def feedback(request: Request) -> Any:
         principal = parts.writer(request)
-        asked = parse(FeedbackRequest, await _json(parts, request))
+        asked = parse(FeedbackRequest, await parts.body(request))
         answer = await parts.service.feedback(principal, asked)
         parts.metrics.judged(asked.used, asked.helpful)
         return JSONResponse(answer)
@@ -198,7 +204,7 @@ def _recalls(parts: Ingress) -> APIRouter:
     async def context(request: Request) -> Any:
         principal = parts.reader(request)
         answer = await parts.service.context(
-            principal, wire.read_recall(await _json(parts, request), parts.recall_defaults)
+            principal, wire.read_recall(await parts.body(request), parts.recall_defaults)
         )
         parts.metrics.answered(len(answer.memories), answer.degraded)
         return JSONResponse(answer.model_dump(mode="json"))
@@ -213,7 +219,7 @@ def _sessions(parts: Ingress) -> APIRouter:
     @router.post("/observe", status_code=201, response_model=WriteAnswer, **openapi.observe())
     async def observe(request: Request) -> Any:
         principal = parts.writer(request)
-        asked = parse(ObserveRequest, await _json(parts, request))
+        asked = parse(ObserveRequest, await parts.body(request))
         key = _idempotency_key(request)
         principal.require_writer()
         if not asked.wait:
@@ -288,12 +294,12 @@ def _operations(parts: Ingress) -> APIRouter:
     return router
 
 
-async def _json(parts: Ingress, request: Request) -> Any:
+async def read_body(most: int, request: Request) -> Any:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > parts.max_body:
-            raise TooLarge(f"the body is over {parts.max_body} bytes; send it in several requests")
+        if len(body) > most:
+            raise TooLarge(f"the body is over {most} bytes; send it in several requests")
     return wire.read_json(bytes(body))
 
 

@@ -200,11 +200,10 @@ class Tools:
 
         async def run() -> dict[str, Any]:
             with _named({"ids": "memory_ids"}):
-                ids = await self._service.forget(principal, request)
+                report = await self._service.forget(principal, request)
             if arguments.weaken:
-                return await self._weaken(principal, ids, dry_run=arguments.dry_run)
-            kept = arguments.dry_run
-            return {"forgotten": 0 if kept else len(ids), "dry_run": kept, "ids": list(ids)}
+                return await self._weaken(principal, report.ids, dry_run=arguments.dry_run)
+            return report.model_dump(mode="json")
 
         return await self._in_time(run(), None)
 

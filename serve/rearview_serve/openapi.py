@@ -12,7 +12,15 @@ from pydantic.json_schema import models_json_schema
 from swagger_ui_bundle import swagger_ui_path
 
 from rearview_pipelines.memory import Draft
-from rearview_pipelines.requests import FeedbackRequest, Filters, ObserveRequest, RecallRequest, WriteRequest
+from rearview_pipelines.requests import (
+    FeedbackRequest,
+    Filters,
+    ForgetRequest,
+    JobRequest,
+    ObserveRequest,
+    RecallRequest,
+    WriteRequest,
+)
 from rearview_serve.wire import Problem
 
 DESCRIPTION = (
@@ -26,6 +34,8 @@ _MODELS: tuple[type[BaseModel], ...] = (
     RecallRequest,
     FeedbackRequest,
     Filters,
+    ForgetRequest,
+    JobRequest,
     Problem,
 )
 _REF = "#/components/schemas/{model}"
@@ -91,6 +101,31 @@ def observe() -> dict[str, Any]:
             **_problems(401, 403, 413, 422, 429, 503),
         },
         **_body(_ref(ObserveRequest), {"session": example}),
+    }
+
+
+def forget() -> dict[str, Any]:
+    return {
+        "summary": "Forget by ids, session, last turns, user or filters; answers when nothing of it can be recalled",
+        "responses": _problems(401, 403, 404, 413, 422, 429, 503),
+        **_body(
+            _ref(ForgetRequest),
+            {
+                "session": {"session": "chat-17"},
+                "last turns": {"session": "chat-17", "last_turns": 2},
+                "filters, dry run": {"filters": {"tags": ["trial"]}, "dry_run": True},
+            },
+        ),
+    }
+
+
+def job() -> dict[str, Any]:
+    return {
+        "summary": "Begin long work: sweep, snapshot, restore, purge and others. Admins only",
+        "responses": _problems(401, 403, 409, 422, 429, 503),
+        **_body(
+            _ref(JobRequest), {"snapshot": {"kind": "snapshot"}, "restore": {"kind": "restore", "snapshot": "latest"}}
+        ),
     }
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from ray.serve.handle import DeploymentHandle
 
+    from rearview_pipelines.lifecycle.jobs import Job
     from rearview_pipelines.memory import Memory
     from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from rearview_pipelines.receipts import Receipt
     from rearview_pipelines.requests import ObserveRequest
     from rearview_pipelines.stores.milvus import MilvusIndex
+    from rearview_pipelines.stores.packing import Row
+    from rearview_pipelines.write.gone import Forgotten, Scope
     from rearview_pipelines.write.handouts import Handout
     from rearview_pipelines.write.item import Item
     from rearview_pipelines.write.usage import Use
@@ -169,15 +172,17 @@ class WriteReplica:
         from rearview_pipelines.service import SystemClock
         from rearview_pipelines.stores.hot import HotIndex
         from rearview_serve.adapters import HandleEmbedder
-        from rearview_serve.composing import guards, opened_writer
+        from rearview_serve.composing import Store, guards, opened_writer
 
         quiet()
-        parts = guards(Path(self._arguments.data), self._arguments, self._arguments.s3)
+        parts = guards(Path(self._arguments.data), self._arguments, self._arguments.s3, self._arguments.lifecycle)
         embedder = HandleEmbedder(self._embed, facts_of(*self._arguments.embed_folders))
         milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
         # Relations look at what is near before every write: in memory, as recalls do.
         index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
-        writer, _ = await opened_writer(parts, index, embedder, SystemClock(), self._arguments)
+        a = self._arguments
+        store = Store(milvus, index, a.milvus_uri, a.milvus_token, a.milvus_timeout)
+        writer, _ = await opened_writer(parts, store, embedder, SystemClock(), a, a.lifecycle)
         return writer
 
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:
@@ -186,8 +191,32 @@ class WriteReplica:
     async def patch(self, principal: Principal, id_: str, changes: Mapping[str, Any], if_match: int | None) -> Receipt:
         return await (await self._writer()).patch(principal, id_, changes, if_match)
 
-    async def forget(self, principal: Principal, ids: list[str], session: str | None = None) -> list[str]:
-        return await (await self._writer()).forget(principal, ids, session)
+    async def forget(self, principal: Principal, scope: Scope) -> Forgotten:
+        return await (await self._writer()).forget(principal, scope)
+
+    async def start_job(self, tenant: str, kind: str, parameters: Mapping[str, Any]) -> Job:
+        return await (await self._writer()).start_job(tenant, kind, parameters)
+
+    async def archive(self, tenant: str, ids: list[str]) -> list[str]:
+        return await (await self._writer()).archive(tenant, ids)
+
+    async def expire(self, tenant: str, ids: list[str]) -> list[str]:
+        return await (await self._writer()).expire(tenant, ids)
+
+    async def merge(self, tenant: str, keep: str, others: list[str]) -> int:
+        return await (await self._writer()).merge(tenant, keep, others)
+
+    async def tidy(self, tenant: str, least: float) -> int:
+        return await (await self._writer()).tidy(tenant, least)
+
+    async def uses(self, tenant: str) -> Mapping[str, Use]:
+        return await (await self._writer()).uses(tenant)
+
+    async def restore(self, tenant: str, rows: list[Row]) -> dict[str, int]:
+        return await (await self._writer()).restore(tenant, rows)
+
+    async def bury(self, tenant: str, ids: list[str]) -> int:
+        return await (await self._writer()).bury(tenant, ids)
 
     async def observe(self, principal: Principal, request: ObserveRequest, key: str | None) -> list[Receipt]:
         return await (await self._writer()).observe(principal, request, key)
@@ -259,7 +288,7 @@ class RecallReplica:
             late = HandleLate(self._rerank, read_card(Path(arguments.late_folder), "late"))
         writer = HandleWriter(self._write)
         milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
-        guarded = guards(Path(arguments.data), arguments, arguments.s3)
+        guarded = guards(Path(arguments.data), arguments, arguments.s3, arguments.lifecycle)
         reader = LedgerReader(guarded.objects, guarded.keys, guarded.witness)
         trusted = trust(guarded, reader)
         cold = cold_tier(guarded, reader)

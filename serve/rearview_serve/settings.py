@@ -9,10 +9,14 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from rearview_pipelines.errors import SetupError
+from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.models.export import PACKAGED
 from rearview_pipelines.models.export_late import late_of
 from rearview_pipelines.requests import MAX_DEADLINE_MS, MAX_TOP_K
 from rearview_pipelines.stores.s3_options import S3Options
+
+LITE_ROWS = 20_000
+"""Hot memories that Milvus Lite holds well: it walks rows in Python."""
 
 
 class Settings(BaseSettings):
@@ -117,6 +121,33 @@ class Settings(BaseSettings):
     quota: int | None = Field(
         None, ge=1, description="Memories that a tenant may keep, hot and cold together. None: no limit."
     )
+    half_life: float = Field(30, gt=0, description="Days after which an unused memory is worth half.")
+    archive_below: float = Field(
+        0.2, ge=0, le=1, description="Worth below which an unused episode goes to the cold tier. 0: none does by worth."
+    )
+    archive_after: float = Field(30, ge=0, description="Days that such an episode was unused for.")
+    archive_hits: int = Field(3, ge=0, description="Recalls from which an episode stays hot though it is unused.")
+    most_hot: float = Field(
+        90, ge=0, description="Days after which an episode goes cold whatever it is worth. 0: never."
+    )
+    lesson_half_life: float = Field(90, gt=0, description="Days after which confidence in an unused lesson is half.")
+    lesson_least: float = Field(0.3, ge=0, le=1, description="Confidence below which a lesson goes cold. 0: never.")
+    working_minutes: float = Field(30, gt=0, description="Minutes that the working memory of an idle session lives.")
+    transcript_days: float = Field(30, gt=0, description="Days that transcripts are kept.")
+    capacity: int | None = Field(
+        None,
+        ge=0,
+        description="Hot memories of a tenant's store. 0: no limit. None: 20,000 on Milvus Lite, no limit on a server.",
+    )
+    capacity_tenant: int = Field(0, ge=0, description="Hot memories of a tenant. 0: no limit.")
+    capacity_user: int = Field(0, ge=0, description="Hot memories of a user. 0: no limit.")
+    cold_days: float = Field(0, ge=0, description="Days after which a cold memory is forgotten. 0: never.")
+    ttl: dict[str, float] = Field(
+        default_factory=dict,
+        description='JSON object of days by layer or tag after which memories are forgotten: {"tag:debug": 7}.',
+    )
+    merge_days: float = Field(7, ge=0, description="Days between two merges of near-duplicates. 0: never.")
+    snapshots: int = Field(7, ge=1, description="Snapshots of a tenant that are kept.")
     rate_recall: float = Field(
         500, ge=0, description="Recall requests a second of one principal, burst 2x. 0: no limit."
     )
@@ -167,6 +198,31 @@ def s3_options(settings: Settings) -> S3Options | None:
         retries=settings.s3_retries,
         seconds=settings.s3_timeout,
         pool=settings.s3_pool,
+    )
+
+
+def lifecycle_of(settings: Settings) -> Lifecycle:
+    """How long memories stay hot, and how long at all. Raises SetupError."""
+    capacity = settings.capacity
+    if capacity is None:
+        capacity = LITE_ROWS if settings.milvus_uri is None else 0
+    return Lifecycle(
+        half_life=settings.half_life,
+        threshold=settings.archive_below,
+        unused=settings.archive_after,
+        hits=settings.archive_hits,
+        most_hot=settings.most_hot,
+        lesson_half_life=settings.lesson_half_life,
+        lesson_least=settings.lesson_least,
+        working_minutes=settings.working_minutes,
+        transcripts=settings.transcript_days,
+        capacity=capacity,
+        capacity_tenant=settings.capacity_tenant,
+        capacity_user=settings.capacity_user,
+        cold_days=settings.cold_days,
+        ttl=settings.ttl,
+        merge_days=settings.merge_days,
+        snapshots=settings.snapshots,
     )
 
 

@@ -31,7 +31,7 @@ from rearview_serve.client import Client
 from rearview_serve.composing import guards
 from rearview_serve.log_pipe import rotating_pipe
 from rearview_serve.milvus_process import MilvusProcess
-from rearview_serve.settings import Settings, models_of, recall_defaults, s3_options, trust_settings
+from rearview_serve.settings import Settings, lifecycle_of, models_of, recall_defaults, s3_options, trust_settings
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 2.0
@@ -91,9 +91,8 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     read_tuning(settings.fusion, settings.boosts)
     s3 = s3_options(settings)
-    objects = guards(
-        data, settings, s3, lazily=True
-    ).objects  # what cannot be used says so here, not in a replica's log
+    # What cannot be used says so here, not in a replica's log.
+    objects = guards(data, settings, s3, lifecycle_of(settings), lazily=True).objects
     asyncio.run(objects.check())
     say(f"objects: {f'the bucket {s3.bucket}' if s3 else 'a folder below the data folder'}")
     token = TokenStore(data).first_admin()
@@ -139,6 +138,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         milvus_timeout=settings.milvus_timeout,
         hot_rows=settings.hot_rows,
         s3=s3,
+        lifecycle=lifecycle_of(settings),
         embed_folder=str(embed.absolute()),
         embed_other_folder=str(other.absolute()) if other else None,
         rerank_folder=str(rerank.absolute()) if rerank else None,

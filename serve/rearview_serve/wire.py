@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
@@ -82,6 +82,25 @@ class FeedbackOut(BaseModel):
     used: int
     helpful: int
     unhelpful: int
+
+
+class Started(BaseModel):
+    """Work that goes on after the answer: ask for it by its id."""
+
+    id: str
+
+
+class JobOut(BaseModel):
+    """How far a job is: `done` of `total`; `detail` says what was done, in counts."""
+
+    id: str
+    kind: str
+    status: Literal["queued", "running", "done", "failed"]
+    done: int
+    total: int
+    detail: dict[str, Any]
+    created_at: str
+    updated_at: str
 
 
 class Problem(BaseModel):

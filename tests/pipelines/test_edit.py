@@ -130,7 +130,7 @@ async def test_a_released_fact_ends_the_older_one_of_its_key(
 
 async def test_forgetting_a_session_takes_its_quarantine_along(service: MemoryService, admin: Principal) -> None:
     [held] = await write(service, admin, POISON, session="s9")
-    assert await service.forget(admin, ForgetRequest(session="s9")) == [held.id]
+    assert (await service.forget(admin, ForgetRequest(session="s9"))).ids == (held.id,)
     with pytest.raises(NotFound):
         await service.get(admin, str(held.id))
 

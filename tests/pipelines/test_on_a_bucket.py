@@ -47,7 +47,7 @@ async def test_a_store_whose_objects_are_in_a_bucket(
     await writer.close()
 
     forgotten = await service.forget(admin, ForgetRequest(session="s1"))
-    assert len(forgotten) == 2
+    assert forgotten.forgotten == 2
     follower = LedgerReader(S3Store(bucket), ring)
     await follower.followed()
     assert (follower.head.seq, follower.head.hash) == (ledger.head.seq, ledger.head.hash)

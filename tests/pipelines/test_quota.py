@@ -11,6 +11,7 @@ from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.requests import WriteRequest, parse
 from rearview_pipelines.testing import FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.admit import admit
+from rearview_pipelines.write.gone import Scope
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keys import KeyRing
 from rearview_pipelines.write.writer import Writer
@@ -70,7 +71,7 @@ async def test_the_same_key_takes_the_place_of_what_it_ends(full: Full) -> None:
 
 async def test_forgetting_frees_a_place_and_writing_anew_takes_one(full: Full) -> None:
     first, _ = await full.put("tea", "coffee")
-    await full.writer.forget(full.who, [str(first.id)])
+    await full.writer.forget(full.who, Scope((str(first.id),)))
     [milk] = await full.put("milk")
     assert milk.status is Status.STORED
     [again] = await full.put("tea")

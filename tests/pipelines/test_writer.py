@@ -12,7 +12,7 @@ from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Part
 from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.receipts import Receipt, Status
-from rearview_pipelines.requests import ForgetRequest, ListRequest, RecallRequest, WriteRequest, parse
+from rearview_pipelines.requests import Filters, ForgetRequest, ListRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory
 from rearview_pipelines.write.keys import KeyRing
@@ -164,7 +164,7 @@ async def test_forgetting_leaves_an_empty_signed_tombstone(
     [receipt] = await write(
         service, admin, "my number is 5", tags=["private"], metadata={"a": "b"}, ref="r", data={"x": 1}
     )
-    assert await service.forget(admin, ForgetRequest(ids=(str(receipt.id),))) == [receipt.id]
+    assert (await service.forget(admin, ForgetRequest(ids=(str(receipt.id),)))).ids == (receipt.id,)
     tombstone, parts = index.rows[str(receipt.id)]
     assert isinstance(tombstone, Memory)
     assert tombstone.state is State.FORGOTTEN
@@ -209,7 +209,7 @@ async def test_the_last_turns_of_a_session_are_forgotten(service: MemoryService,
     receipts = await service.write(admin, parse(WriteRequest, {"memories": turns}))
     request = ForgetRequest(session="s", last_turns=2)
     dry = await service.forget(admin, request.model_copy(update={"dry_run": True}))
-    assert set(dry) == {receipts[2].id, receipts[3].id}
+    assert set(dry.ids) == {receipts[2].id, receipts[3].id}
     assert (await service.get(admin, str(receipts[3].id))).text == "turn 3"
     await service.forget(admin, request)
     assert (await service.get(admin, str(receipts[1].id))).text == "turn 1"
@@ -217,7 +217,17 @@ async def test_the_last_turns_of_a_session_are_forgotten(service: MemoryService,
         await service.get(admin, str(receipts[3].id))
 
 
-@pytest.mark.parametrize("fields", [{}, {"ids": ("m",), "session": "s"}, {"ids": ("m",), "last_turns": 1}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"ids": ("m",), "session": "s"},
+        {"ids": ("m",), "last_turns": 1},
+        {"user": "u", "session": "s"},
+        {"filters": Filters()},
+        {"filters": Filters(tags=("t",)), "ids": ("m",)},
+    ],
+)
 async def test_forgetting_needs_exactly_one_scope(
     service: MemoryService, admin: Principal, fields: dict[str, Any]
 ) -> None:
@@ -256,7 +266,7 @@ async def test_a_tampered_row_cannot_be_laundered_by_an_edit(
     with pytest.raises(NotFound):
         await service.get(admin, str(receipt.id))
     assert (await service.list_memories(admin, parse(ListRequest, {})))[0] == []
-    assert await service.forget(admin, ForgetRequest(ids=(str(receipt.id),))) == [receipt.id]
+    assert (await service.forget(admin, ForgetRequest(ids=(str(receipt.id),)))).ids == (receipt.id,)
 
 
 async def test_tampered_parts_are_made_again_by_an_edit(

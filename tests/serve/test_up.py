@@ -272,7 +272,8 @@ def test_the_command_line_speaks_to_the_running_service(live: Service, tmp_path:
     listed = rearview("list", "--filter", "tags=animal", data=live.data)
     assert "Otters hold hands." in listed.stdout
     assert "Otters hold hands." in rearview("recall", "What do otters do with hands?", data=live.data).stdout
-    assert rearview("forget", id_, data=live.data).stdout == "forgotten: 1\n"
+    forgot = rearview("forget", id_, data=live.data)
+    assert forgot.stdout.splitlines() == ["forgotten: 1", "in: 1 hot", "bytes: gone"], forgot.stderr
     missing = rearview("get", id_, data=live.data)
     assert (missing.returncode, missing.stderr.strip()) == (1, "rearview: no such memory")
     assert json.loads(rearview("stats", "--json", data=live.data).stdout)["memories"]["active"] > 130

@@ -37,11 +37,24 @@ class Page:
     next: int | None
 
 
+@dataclass
+class Gone:
+    """Turns that were removed, and until when a lock keeps some of their bytes."""
+
+    count: int = 0
+    until: datetime | None = None
+
+    def add(self, count: int, until: datetime | None) -> None:
+        self.count += count
+        self.until = max(filter(None, (self.until, until)), default=None)
+
+
 class Transcripts:
     """The transcripts of a store. Raises Unavailable."""
 
-    def __init__(self, store: ObjectStore, keys: Keys) -> None:
+    def __init__(self, store: ObjectStore, keys: Keys, kept: timedelta = KEPT) -> None:
         self._store = store
+        self._kept = kept
         self._keys = keys
         self._next: OrderedDict[str, int] = OrderedDict()
 
@@ -75,7 +88,7 @@ class Transcripts:
         found: list[dict[str, Any]] = []
         for name in await self._store.keys(_folder(principal.tenant, session)):
             body = await self._read(name, principal.tenant)
-            if body is None or not _sees(principal, body) or _over(body, now):
+            if body is None or not _sees(principal, body) or self._over(body, now):
                 continue
             for turn in body["turns"]:
                 if turn["turn"] < start:
@@ -86,20 +99,38 @@ class Transcripts:
                 found.append(turn | about)
         return Page(found, None)
 
-    async def forget(self, principal: Principal, session: str) -> int:
-        """Remove all of a session that the principal may change; answers how many turns."""
-        gone = 0
+    async def forget(self, principal: Principal, session: str) -> Gone:
+        """Remove all of a session that the principal may change."""
+        gone = Gone()
         for name in await self._store.keys(_folder(principal.tenant, session)):
             body = await self._read(name, principal.tenant)
             whole = principal.agent is None and principal.user is None
             if whole if body is None else _changes(principal, body):
-                gone += len(body["turns"]) if body else 0
-                await self._store.delete(name)
+                gone.add(len(body["turns"]) if body else 0, await self._store.delete(name))
         return gone
 
-    async def forget_turns(self, tenant: str, session: str, ids: Collection[str]) -> int:
-        """Take the turns out that these memories were made of; answers how many."""
-        gone = 0
+    async def forget_user(self, principal: Principal, user: str) -> Gone:
+        """Remove what was observed of a user, in every session, as far as the principal may change it."""
+        gone = Gone()
+        for name in await self.names(principal.tenant):
+            body = await self._read(name, principal.tenant)
+            if body is not None and body["user"] == user and _changes(principal, body):
+                gone.add(len(body["turns"]), await self._store.delete(name))
+        return gone
+
+    async def expire(self, tenant: str, now: datetime) -> int:
+        """Remove what is over its time; answers how many observations."""
+        over = 0
+        for name in await self.names(tenant):
+            body = await self._read(name, tenant)
+            if body is not None and self._over(body, now):
+                await self._store.delete(name)
+                over += 1
+        return over
+
+    async def forget_turns(self, tenant: str, session: str, ids: Collection[str]) -> Gone:
+        """Take the turns out that these memories were made of."""
+        gone = Gone()
         for name in await self._store.keys(_folder(tenant, session)):
             body = await self._read(name, tenant)
             if body is None:  # it may hold one of them, and nobody is ever shown it
@@ -108,8 +139,8 @@ class Transcripts:
                 continue
             kept = [turn for turn in body["turns"] if turn.get("id") not in ids]
             if len(kept) < len(body["turns"]):
-                gone += len(body["turns"]) - len(kept)
-                await self._store.put(name, _sealed(body | {"turns": kept}, self._keys.ring))
+                until = await self._store.put(name, _sealed(body | {"turns": kept}, self._keys.ring))
+                gone.add(len(body["turns"]) - len(kept), until)
         return gone
 
     async def names(self, tenant: str) -> list[str]:
@@ -126,6 +157,9 @@ class Transcripts:
             return 0
         await self._store.put(name, _sealed(body, ring))
         return 1
+
+    def _over(self, body: dict[str, Any], now: datetime) -> bool:
+        return datetime.fromisoformat(body["at"]) + self._kept < now
 
     async def _read(self, name: str, tenant: str) -> dict[str, Any] | None:
         raw = await self._store.get(name)
@@ -156,10 +190,6 @@ def _sees(principal: Principal, body: dict[str, Any]) -> bool:
 def _changes(principal: Principal, body: dict[str, Any]) -> bool:
     agent = principal.agent is None or body["agent"] == principal.agent
     return agent and (principal.user is None or body["user"] == principal.user)
-
-
-def _over(body: dict[str, Any], now: datetime) -> bool:
-    return datetime.fromisoformat(body["at"]) + KEPT < now
 
 
 def _first(name: str) -> int:

@@ -71,6 +71,7 @@ class ColdStore:
         self._shelves: dict[str, Shelf] = {}
         self._held: OrderedDict[str, Segment] = OrderedDict()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._rewriting = asyncio.Lock()
 
     async def put(self, tenant: str, rows: Sequence[Row]) -> None:
         """Write memories that are signed as cold; none is there before the ledger says so."""
@@ -137,7 +138,9 @@ class ColdStore:
             return []
         shelf = await self._shelf(tenant)
         count = len(shelf.members)
-        rarity = {term: math.log(1 + count / (1 + len(shelf.postings.get(term, ())))) for term in dict.fromkeys(terms)}
+        # A word that is nowhere here is no rarer than one that is once: in a small tier it would outweigh all others.
+        seen = {term: max(1, len(shelf.postings.get(term, ()))) for term in dict.fromkeys(terms)}
+        rarity = {term: math.log(1 + count / (0.5 + held)) for term, held in seen.items()}
         whole = sum(rarity.values())
         shares: defaultdict[str, float] = defaultdict(float)
         for term, worth in rarity.items():
@@ -162,7 +165,13 @@ class ColdStore:
 
         Those that hold one of `ids`, and those of which a share under `least` still counts.
         """
+        async with self._rewriting:
+            return await self._rewritten(tenant, ids, least)
+
+    async def _rewritten(self, tenant: str, ids: Collection[str], least: float) -> Rewritten:
         done = Rewritten()
+        if not self._head().archived(tenant):
+            return done
         shelf = await self._shelf(tenant, again=True)
         for segment, members in list(shelf.segments.items()):
             live = [id_ for id_ in members if self._is_in(tenant, id_, segment, shelf)]
@@ -190,6 +199,10 @@ class ColdStore:
 
     async def resign(self, tenant: str) -> int:
         """Sign and seal anew what is not under the active key; answers how many memories."""
+        async with self._rewriting:
+            return await self._resigned(tenant)
+
+    async def _resigned(self, tenant: str) -> int:
         done = 0
         active = self._keys.ring.active
         for segment in list((await self._shelf(tenant, again=True)).segments):

@@ -1,8 +1,13 @@
-"""The collection of a store: made by its writer, waited for by everyone else, tied to one embedding model."""
+"""The collection of a store: made by its writer, waited for by everyone else, tied to one embedding model.
+
+Its name is an alias. What it stands for is a generation: no store of ours gives back the bytes of what was deleted,
+so now and then what is live is copied to a fresh one, the alias is moved, and the old one is dropped.
+"""
 
 import json
 import logging
 import time
+from typing import Any
 
 import grpc
 from pymilvus import MilvusClient
@@ -14,6 +19,7 @@ from rearview_pipelines.stores import schema
 log = logging.getLogger(__name__)
 
 COLLECTION = "rearview_memories"
+GENERATION = "rearview_g"
 _NOTE = "rearview.note"
 CHANNEL = {"grpc.keepalive_time_ms": 300_000}
 """pymilvus pings every 10 s, which Milvus Lite's server answers by hanging up (ENHANCE_YOUR_CALM); no
@@ -34,7 +40,7 @@ def prepare(uri: str, token: str, model: str, dimension: int, timeout: float, cr
             if client.has_collection(COLLECTION):
                 keyword = _check(client, model, dimension)
             elif create:
-                keyword = _create(client, model, dimension)
+                keyword = _begin(client, model, dimension)
             else:
                 keyword = _await(client, model, dimension)
             client.load_collection(COLLECTION)
@@ -54,23 +60,51 @@ def _await(client: MilvusClient, model: str, dimension: int) -> bool:
     return _check(client, model, dimension)
 
 
-def _create(client: MilvusClient, model: str, dimension: int) -> bool:
-    """With BM25 where the server has it, else without: the keyword route is then off."""
+def _begin(client: MilvusClient, model: str, dimension: int) -> bool:
+    """The first generation, or the next after a crash that left one without the alias."""
+    name = next_generation(client)
+    keyword = create_generation(client, name, model, dimension)
+    try:
+        client.create_alias(name, COLLECTION)
+    except MilvusException:
+        client.drop_collection(name)
+        if not client.has_collection(COLLECTION):  # else another was quicker
+            raise
+        return _check(client, model, dimension)
+    return keyword
+
+
+def generations(client: MilvusClient) -> list[str]:
+    """Names of ours, in order of their age."""
+    names = [n for n in client.list_collections() if n.startswith(GENERATION) and n[len(GENERATION) :].isdigit()]
+    return sorted(names, key=lambda name: int(name[len(GENERATION) :]))
+
+
+def current_generation(client: MilvusClient) -> str:
+    """What the alias stands for."""
+    return str(client.describe_alias(COLLECTION)["collection_name"])
+
+
+def next_generation(client: MilvusClient) -> str:
+    names = generations(client)
+    return f"{GENERATION}{int(names[-1][len(GENERATION) :]) + 1 if names else 1}"
+
+
+def create_generation(client: MilvusClient, name: str, model: str, dimension: int) -> bool:
+    """With BM25 where the server has it, else without: the keyword route is then off. Answers whether it has."""
     for keyword in (True, False):
         note = {"rearview": schema.SCHEMA_VERSION, "model": model, "dimension": dimension, "keyword": keyword}
         layout = schema.collection_schema(dimension, keyword=keyword, note=json.dumps(note))
         try:
             client.create_collection(
-                COLLECTION,
+                name,
                 schema=layout,
                 consistency_level="Bounded",
                 properties={_NOTE: json.dumps(note)},
             )
             # Not waited for: an empty collection has nothing to index, and the client sleeps .5 s an index.
-            client.create_index(COLLECTION, schema.index_params(keyword=keyword), sync=False)
+            client.create_index(name, schema.index_params(keyword=keyword), sync=False)
         except MilvusException:
-            if client.has_collection(COLLECTION):  # another replica was quicker
-                return _check(client, model, dimension)
             if not keyword:
                 raise
             log.warning("this Milvus server takes no BM25 function; the keyword route is off")
@@ -79,10 +113,16 @@ def _create(client: MilvusClient, model: str, dimension: int) -> bool:
     raise AssertionError("unreachable")
 
 
-def _check(client: MilvusClient, model: str, dimension: int) -> bool:
-    described = client.describe_collection(COLLECTION)
+def note_of(client: MilvusClient, name: str) -> dict[str, Any]:
+    """What a collection was made for: model, dimension, whether it has the keyword route."""
+    described = client.describe_collection(name)
     # Lite keeps properties and drops the description; a server keeps the description.
-    note = json.loads(described["description"] or described.get("properties", {}).get(_NOTE) or "{}")
+    note: dict[str, Any] = json.loads(described["description"] or described.get("properties", {}).get(_NOTE) or "{}")
+    return note
+
+
+def _check(client: MilvusClient, model: str, dimension: int) -> bool:
+    note = note_of(client, COLLECTION)
     if note.get("rearview") != schema.SCHEMA_VERSION:
         raise SetupError(f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere")
     if (note["model"], note["dimension"]) != (model, dimension):

@@ -251,6 +251,15 @@ class HotIndex:
             return await self._index.parts(tenant, ids)
         return {id_: scope.parts[id_] for id_ in ids if id_ in scope.parts}
 
+    async def whole(
+        self, tenant: str, ids: Sequence[str], *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]]:
+        """These memories with their parts; what is not there is left out."""
+        scope = await self._scope(tenant) if self._tokens or not tokens else None
+        if scope is None:
+            return await self._index.whole(tenant, ids, tokens=tokens)
+        return [(scope.memories[id_], scope.parts[id_]) for id_ in ids if id_ in scope.memories]
+
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         held = self._held.get(tenant)
         if held is None:

@@ -9,8 +9,9 @@ import hashlib
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,13 +46,22 @@ _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
 """Milliseconds of creation time read at a step when listing; 0: all that is left."""
 
 
+@dataclass
+class Mirror:
+    """A collection that is being made. `failed`: it missed a change."""
+
+    name: str
+    failed: bool = False
+
+
 class MilvusIndex:
     """`MemoryIndex` over one collection. Build it with `await MilvusIndex.open(...)`."""
 
     def __init__(self, client: AsyncMilvusClient, dimension: int, keyword: bool, timeout: float) -> None:
         self._client = client
         self._dimension = dimension
-        self._partitions: set[str] = set()
+        self._partitions: set[tuple[str, str]] = set()
+        self._mirror: Mirror | None = None
         self._timeout = timeout
         self.has_keyword = keyword
 
@@ -80,7 +90,7 @@ class MilvusIndex:
         await self._client.close()
 
     async def ping(self) -> None:
-        async with _translated():  # a read: after a restart the collection is there, but not loaded
+        async with translated():  # a read: after a restart the collection is there, but not loaded
             await self._client.get(COLLECTION, ids=["-"], output_fields=["part"], timeout=self._timeout)
 
     async def follow(self, tenant: str, mark: str | None = None) -> None:
@@ -90,20 +100,59 @@ class MilvusIndex:
         by_tenant: dict[str, list[dict[str, Any]]] = {}
         for memory, parts in rows:
             by_tenant.setdefault(memory.tenant, []).extend(rows_of(memory, parts, self._dimension))
-        async with _translated():
-            for tenant, batch in by_tenant.items():
-                partition = await self._own_partition(tenant)
-                await self._client.upsert(COLLECTION, batch, partition_name=partition, timeout=self._timeout)
+        for tenant, batch in by_tenant.items():
+            await self._everywhere(lambda name, tenant=tenant, batch=batch: self._upsert(name, tenant, batch))  # type: ignore[misc]
+
+    async def _upsert(self, collection: str, tenant: str, rows: list[dict[str, Any]]) -> None:
+        async with translated():
+            partition = await self._own_partition(tenant, collection)
+            await self._client.upsert(collection, rows, partition_name=partition, timeout=self._timeout)
 
     async def drop_parts(self, tenant: str, id_: str, keep: int) -> None:
-        where = Where((Condition("memory", "eq", id_), Condition("part", "ge", max(keep, 1))))
-        async with _translated():
-            await self._client.delete(COLLECTION, filter=expression(tenant, where), timeout=self._timeout)
+        await self._delete(tenant, Where((Condition("memory", "eq", id_), Condition("part", "ge", max(keep, 1)))))
 
     async def remove(self, tenant: str, ids: Sequence[str]) -> None:
-        where = Where((Condition("memory", "in", tuple(ids)),))
-        async with _translated():
-            await self._client.delete(COLLECTION, filter=expression(tenant, where), timeout=self._timeout)
+        await self._delete(tenant, Where((Condition("memory", "in", tuple(ids)),)))
+
+    async def _delete(self, tenant: str, where: Where) -> None:
+        async def delete(collection: str) -> None:
+            async with translated():
+                await self._client.delete(collection, filter=expression(tenant, where), timeout=self._timeout)
+
+        await self._everywhere(delete)
+
+    async def _everywhere(self, change: Callable[[str], Awaitable[None]]) -> None:
+        """Make a change in the collection, and in the one that is being made beside it."""
+        await change(COLLECTION)
+        if self._mirror is not None and not self._mirror.failed:
+            try:
+                await change(self._mirror.name)
+            except Unavailable:  # the write itself is done: what is being made has to be begun anew
+                log.warning("the fresh collection %s missed a change", self._mirror.name)
+                self._mirror.failed = True
+
+    async def mirror(self, name: str | None) -> None:
+        """From now on make every change in this collection too; None: in none."""
+        self._mirror = Mirror(name) if name is not None else None
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether the collection beside this one has had every change since it was begun."""
+        return self._mirror is not None and not self._mirror.failed
+
+    async def copy(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
+        """Write memories into the collection that is being made, and nowhere else."""
+        assert self._mirror is not None
+        by_tenant: dict[str, list[dict[str, Any]]] = {}
+        for memory, parts in rows:
+            by_tenant.setdefault(memory.tenant, []).extend(rows_of(memory, parts, self._dimension))
+        for tenant, batch in by_tenant.items():
+            await self._upsert(self._mirror.name, tenant, batch)
+
+    async def ids(self, tenant: str) -> list[str]:
+        """Every memory that a tenant has rows of."""
+        rows = await self._rows(tenant, Where((Condition("part", "eq", 0),)), ["memory"], fresh=True)
+        return sorted(row["memory"] for row in rows)
 
     async def get(self, tenant: str, ids: Sequence[str], *, fresh: bool = True) -> dict[str, Memory]:
         rows = await self._by_key(tenant, ids, _RECORD_FIELDS, fresh)
@@ -225,7 +274,7 @@ class MilvusIndex:
         limit: int,
         fresh: bool,
     ) -> list[tuple[str, int, float]]:
-        async with _translated():
+        async with translated():
             partition = await self._known_partition(tenant)
             if partition is None:
                 return []
@@ -247,7 +296,7 @@ class MilvusIndex:
         keys = [key for key in keys if _KEY.fullmatch(key)]  # the client writes them into an expression as they are
         if not keys:
             return []
-        async with _translated():
+        async with translated():
             partition = await self._known_partition(tenant)
             if partition is None:
                 return []
@@ -266,7 +315,7 @@ class MilvusIndex:
         self, tenant: str, where: Where, fields: list[str], fresh: bool, most: int | None = None
     ) -> list[dict[str, Any]]:
         """Every matching row, read in windows; with `most`, no window after so many."""
-        async with _translated():
+        async with translated():
             partition = await self._known_partition(tenant)
             if partition is None:
                 return []
@@ -289,20 +338,20 @@ class MilvusIndex:
                 if len(window) < size or (most is not None and len(rows) >= most):
                     return rows
 
-    async def _known_partition(self, tenant: str) -> str | None:
+    async def _known_partition(self, tenant: str, collection: str = COLLECTION) -> str | None:
         name = partition_name(tenant)
-        if name not in self._partitions:
-            if not await self._client.has_partition(COLLECTION, name, timeout=self._timeout):
+        if (collection, name) not in self._partitions:
+            if not await self._client.has_partition(collection, name, timeout=self._timeout):
                 return None
-            self._partitions.add(name)
+            self._partitions.add((collection, name))
         return name
 
-    async def _own_partition(self, tenant: str) -> str:
-        name = await self._known_partition(tenant)
+    async def _own_partition(self, tenant: str, collection: str) -> str:
+        name = await self._known_partition(tenant, collection)
         if name is None:
             name = partition_name(tenant)
-            await self._client.create_partition(COLLECTION, name, timeout=self._timeout)
-            self._partitions.add(name)
+            await self._client.create_partition(collection, name, timeout=self._timeout)
+            self._partitions.add((collection, name))
         return name
 
 
@@ -342,7 +391,7 @@ def _consistency(fresh: bool) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def _translated() -> AsyncIterator[None]:
+async def translated() -> AsyncIterator[None]:
     try:
         yield
     except (MilvusException, grpc.RpcError, grpc.aio.AioRpcError) as error:

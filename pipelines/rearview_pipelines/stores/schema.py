@@ -5,7 +5,7 @@ from pymilvus.milvus_client.index import IndexParams
 
 from rearview_pipelines.fields import MAX_NAMESPACE_DEPTH, MAX_TAGS
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _STRINGS = {
     "memory": 64, "tenant": 512, "agent": 512, "user_name": 512, "layer": 16, "kind": 16,
     "state": 16, "visibility": 16, "source_kind": 16, "outcome": 16, "lang": 8,

@@ -88,6 +88,25 @@ class Handouts:
             log.warning("recalls not written: %s", type(error).__name__)
             self._unwritten = rows + self._unwritten
 
+    async def forget(self, tenant: str, user: str) -> int:
+        """Remove what was handed out for a user, here and in the store; answers how many recalls."""
+        await self.flush()
+        gone = [h for h in self._by_recall.values() if (h.tenant, h.user) == (tenant, user)]
+        for handout in gone:
+            self._by_recall.pop(handout.recall_id)
+            for id_ in handout.ids:
+                _remove(self._of_memory, (tenant, id_), handout)
+            _remove(self._of_holder, (tenant, handout.principal), handout)
+        for key in await self._store.keys(_PREFIX) if self._store is not None and gone else ():
+            assert self._store is not None
+            rows = json.loads(await self._store.get(key) or b"[]")
+            kept = [row for row in rows if (row["tenant"], row["user"]) != (tenant, user)]
+            if not kept:
+                await self._store.delete(key)
+            elif len(kept) < len(rows):
+                await self._store.put(key, json.dumps(kept).encode())
+        return len(gone)
+
     def _keep(self, handout: Handout) -> None:
         self._by_recall[handout.recall_id] = handout
         for id_ in handout.ids:
@@ -120,6 +139,15 @@ class Handouts:
             if len(ids) >= most:
                 break
         return list(ids)[:most]
+
+
+def _remove(kept: dict[tuple[str, str], deque[Handout]], key: tuple[str, str], gone: Handout) -> None:
+    held = kept.get(key)
+    if held is not None:
+        rest = [handout for handout in held if handout is not gone]
+        kept[key] = deque(rest, maxlen=held.maxlen)
+        if not rest:
+            del kept[key]
 
 
 def _drop(kept: dict[tuple[str, str], deque[Handout]], key: tuple[str, str], gone: Handout) -> None:

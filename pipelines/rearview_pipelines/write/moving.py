@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rearview_pipelines.ledger.events import Event, Op, event_of
-from rearview_pipelines.memory import Memory, State, Tier
+from rearview_pipelines.memory import Layer, Memory, State, Tier
 from rearview_pipelines.ports import ObjectStore, Part
 from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.packing import Row, tenant_hash
@@ -110,11 +110,12 @@ async def restore(tenant: str, rows: Sequence[Row], tools: Tools) -> dict[str, i
         counts[done] = counts.get(done, 0) + 1
         if done not in ("restored", "put_back"):
             continue
-        put.append((memory, parts))
-        if done == "restored":
-            digest = vouched_digest(memory, tools.keys)
-            assert digest is not None
-            events.append(event_of(Op.RESTORE, memory, digest))
+        back, digest = memory, vouched_digest(memory, tools.keys) or ""
+        if memory.tier is Tier.COLD:  # its place in the cold tier is gone
+            back, digest = _moved(memory, Tier.HOT, memory.derived, tools.clock.now(), tools)
+        put.append((back, parts))
+        if done == "restored" or back is not memory:
+            events.append(event_of(Op.RESTORE, back, digest))
     if events:
         await persist(put, events, (), tools)
     elif put:
@@ -122,6 +123,24 @@ async def restore(tenant: str, rows: Sequence[Row], tools: Tools) -> dict[str, i
     for memory, _ in put:
         tools.changes.note(tenant, memory.id)
     return counts
+
+
+async def bury(tenant: str, ids: Sequence[str], tools: Tools) -> int:
+    """Record as forgotten what a snapshot says was, where the ledger knows nothing of it; answers how many."""
+    now = tools.clock.now()
+    state, layer = State.FORGOTTEN, Layer.SEMANTIC
+    rows = [
+        signed(
+            Memory(id=id_, tenant=tenant, text="", layer=layer, state=state, created_at=now, updated_at=now),
+            tools.keys.ring,
+        )
+        for id_ in ids
+        if tools.ledger.head.get(tenant, id_) is None
+    ]
+    if rows:
+        events = [event_of(Op.FORGET, grave, digest) for grave, digest in rows]
+        await persist([(grave, ()) for grave, _ in rows], events, (), tools)
+    return len(rows)
 
 
 def _fate(tenant: str, memory: Memory, parts: Sequence[Part], there: Memory | None, tools: Tools) -> str:

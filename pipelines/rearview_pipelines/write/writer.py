@@ -11,6 +11,8 @@ from weakref import WeakValueDictionary
 
 from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
+from rearview_pipelines.lifecycle.jobs import Job, JobRunner
+from rearview_pipelines.lifecycle.purge import PurgeNotes
 from rearview_pipelines.memory import Memory, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
@@ -18,15 +20,16 @@ from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
 from rearview_pipelines.sessions.transcript import Transcripts
-from rearview_pipelines.stores.packing import Row
 from rearview_pipelines.write import edit, forgetting, moving
 from rearview_pipelines.write.commit import recover, store
 from rearview_pipelines.write.embed import draft_of, embed
+from rearview_pipelines.write.gone import Forgotten, Scope, forgotten
 from rearview_pipelines.write.guard import guard
 from rearview_pipelines.write.handouts import Handout
 from rearview_pipelines.write.idempotency import Answers
 from rearview_pipelines.write.item import Item, Stage, Tools, Work
 from rearview_pipelines.write.known import identify, known
+from rearview_pipelines.write.moves import Moves
 from rearview_pipelines.write.observe import observe
 from rearview_pipelines.write.quota import within_quota
 from rearview_pipelines.write.records import sign_records, superseded
@@ -41,7 +44,7 @@ COMMIT: tuple[Stage, ...] = (known, embed, relate, within_quota, sign_records, s
 _Result = TypeVar("_Result")
 
 
-class Writer:
+class Writer(Moves):
     def __init__(self, tools: Tools, transcripts: Transcripts | None = None) -> None:
         self._tools = tools
         self._transcripts = transcripts
@@ -51,6 +54,8 @@ class Writer:
         self._answers = Answers()
         self._changes = tools.changes
         self._unsure = True
+        self.runner: JobRunner | None = None
+        self.purging: PurgeNotes | None = None
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
         """Store admitted items; answers their receipts in order once they are stored and recorded.
@@ -167,29 +172,6 @@ class Writer:
         recorded = self._tools.ledger.head.get(tenant, id_)
         return recorded is not None and recorded.state == State.FORGOTTEN.value
 
-    async def archive(self, tenant: str, ids: Sequence[str]) -> list[str]:
-        """Move memories to the cold tier; answers which were."""
-        return await self._moved(lambda: moving.archive(tenant, ids, self._tools))
-
-    async def thaw(self, tenant: str, ids: Sequence[str]) -> list[str]:
-        """Bring cold memories back; answers which were."""
-        return await self._moved(lambda: moving.thaw(tenant, ids, self._tools))
-
-    async def restore(self, tenant: str, rows: Sequence[Row]) -> dict[str, int]:
-        """Put memories of a snapshot back; answers how many, by what was done with them."""
-        return await self._moved(lambda: moving.restore(tenant, rows, self._tools))
-
-    async def _moved(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
-        async def run() -> _Result:
-            await self._sure()
-            try:
-                return await work()
-            except Exception:
-                self._unsure = True
-                raise
-
-        return await self._alone(run)
-
     async def handout(self, tenant: str, recall_id: str) -> Handout | None:
         """What a recall handed out, if it is remembered."""
         return self._tools.handouts.find(tenant, recall_id)
@@ -266,37 +248,39 @@ class Writer:
 
         return await self._alone(released)
 
-    async def forget(self, principal: Principal, ids: Sequence[str], session: str | None = None) -> list[str]:
-        """Replace memories by empty, signed tombstones; answers their ids. `session`: its transcript goes too.
+    async def forget(self, principal: Principal, scope: Scope) -> Forgotten:
+        """Replace memories by empty, signed tombstones, and take what held them out of transcripts and sessions.
 
-        Raises NotFound if one is unknown, before any is touched. One whose forgetting failed half-way
-        is finished.
+        Raises NotFound if one of them is unknown, before any is touched. One whose forgetting failed half-way is
+        finished. On return nothing of them can be recalled; their bytes go with the purge that is named.
         """
         principal.require_writer()
+        return await self._moved(lambda: self._forget(principal, scope))
 
-        async def forgotten() -> list[str]:
-            done = await self._forget(principal, ids) if ids else []
-            if session is not None and self._transcripts is not None:
-                await self._transcripts.forget(principal, session)
-            return done
+    async def _forget(self, principal: Principal, scope: Scope) -> Forgotten:
+        async def note(ids: Sequence[str]) -> None:
+            await self._note_purge(principal.tenant, ids)
 
-        return await self._alone(forgotten)
+        done = await forgotten(principal, scope, self._tools, self._transcripts, note)
+        if done.ids:
+            done.job = await self._start_purge(principal.tenant)
+        return done
 
-    async def _forget(self, principal: Principal, ids: Sequence[str]) -> list[str]:
-        await self._sure()
-        memories = await edit.own(principal, list(dict.fromkeys(ids)), self._tools, unfinished=True)
-        try:
-            await forgetting.forget(memories, self._tools)
-        except Exception:
-            self._unsure = True
-            raise
-        finally:
-            for memory in memories:
-                self._changes.note(principal.tenant, memory.id)
-        if self._transcripts is not None:
-            for said in {m.session for m in memories if m.session is not None}:
-                await self._transcripts.forget_turns(principal.tenant, said, {m.id for m in memories})
-        return [m.id for m in memories]
+    async def _note_purge(self, tenant: str, ids: Sequence[str]) -> None:
+        if self.purging is not None:
+            await self.purging.add(tenant, ids)
+
+    async def _start_purge(self, tenant: str) -> str | None:
+        """The job that takes the bytes: one that waits already takes these too."""
+        if self.runner is None or self.purging is None:
+            return None
+        return (await self.runner.joined(tenant, "purge")).id
+
+    async def start_job(self, tenant: str, kind: str, parameters: Mapping[str, Any]) -> Job:
+        """Begin long work. Raises Conflict where this process runs none of this kind."""
+        if self.runner is None or kind not in self.runner.kinds:
+            raise Conflict(f"this service runs no jobs of the kind {kind}")
+        return await self.runner.start(tenant, kind, parameters)
 
     async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int:
         """Sign records of a tenant anew with the active key; answers how many were.

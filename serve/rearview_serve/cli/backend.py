@@ -1,6 +1,7 @@
 """Where a command goes: to the service that owns the data folder, or into the folder itself."""
 
 import asyncio
+import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -8,13 +9,15 @@ from urllib.parse import quote
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, ObserveRequest, parse
+from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, JobRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.client import Client
 from rearview_serve.settings import Settings, recall_defaults
 
+POLL_SECONDS = 0.2
+"""Between two looks at how far a job is."""
 _Result = TypeVar("_Result")
 
 
@@ -25,7 +28,9 @@ class Backend(Protocol):
     def recall(self, body: Any) -> Any: ...
     def get(self, id_: str) -> Any: ...
     def list_memories(self, query: dict[str, list[str]]) -> Any: ...
-    def forget(self, ids: list[str]) -> Any: ...
+    def forget(self, body: Any) -> Any: ...
+    def start_job(self, body: Any) -> Any: ...
+    def job(self, id_: str) -> Any: ...
     def stats(self) -> Any: ...
     def observe(self, body: Any) -> Any: ...
     def feedback(self, body: Any) -> Any: ...
@@ -51,11 +56,15 @@ class RemoteBackend:
     def list_memories(self, query: dict[str, list[str]]) -> Any:
         return self._client.call("GET", "/v1/memories", params=query)
 
-    def forget(self, ids: list[str]) -> Any:
-        for id_ in ids:  # an unknown one is named before any is forgotten
-            self.get(id_)
-        done = [self._client.call("DELETE", f"/v1/memories/{_segment(id_)}")["forgotten"] for id_ in ids]
-        return {"forgotten": sum(done)}
+    def forget(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/forget", body)
+
+    def start_job(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/jobs", body)
+
+    def job(self, id_: str) -> Any:
+        time.sleep(POLL_SECONDS)
+        return self._client.call("GET", f"/v1/jobs/{_segment(id_)}")
 
     def stats(self) -> Any:
         return self._client.call("GET", "/v1/stats")
@@ -110,9 +119,19 @@ class LocalBackend:
         memories, cursor = self._run(work)
         return {"memories": [wire.shown(m) for m in memories], "next_cursor": cursor}
 
-    def forget(self, ids: list[str]) -> Any:
-        forgotten = self._run(self._service.forget(self._principal, parse(ForgetRequest, {"ids": ids})))
-        return {"forgotten": len(forgotten)}
+    def forget(self, body: Any) -> Any:
+        report = self._run(self._service.forget(self._principal, parse(ForgetRequest, body)))
+        return report.model_dump(mode="json")
+
+    def start_job(self, body: Any) -> Any:
+        return self._run(self._service.start_job(self._principal, parse(JobRequest, body)))
+
+    def job(self, id_: str) -> Any:
+        async def later() -> Any:  # the job runs here, and only while this loop does
+            await asyncio.sleep(POLL_SECONDS)
+            return await self._service.job(self._principal, id_)
+
+        return self._run(later())
 
     def stats(self) -> Any:
         return self._run(self._service.stats(self._principal))

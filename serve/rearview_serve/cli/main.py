@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_serve.cli import evaluate, models, ndjson, tokens, trust
+from rearview_serve.cli import evaluate, lifecycle, models, ndjson, tokens, trust
 from rearview_serve.cli.backend import connected
-from rearview_serve.cli.options import Data, Json
+from rearview_serve.cli.options import Data, Json, object_of
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
 from rearview_serve.settings import described, read_settings
 
@@ -27,6 +27,8 @@ app.add_typer(trust.keys, name="keys")
 app.command("eval")(evaluate.evaluate)
 app.command()(trust.observe)
 app.command()(trust.verify)
+for verb in (lifecycle.forget, lifecycle.sweep, lifecycle.snapshot, lifecycle.restore, lifecycle.purge):
+    app.command()(verb)
 
 IMPORT_BATCH = 64
 
@@ -57,7 +59,7 @@ def write(
 ) -> None:
     """Write one memory."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
-        body = {"text": text, "kind": kind, "tags": tag or [], "key": key, "ref": ref} | _object("fields", fields)
+        body = {"text": text, "kind": kind, "tags": tag or [], "key": key, "ref": ref} | object_of("fields", fields)
         answer = backend.write({k: v for k, v in body.items() if v is not None})
         emit(answer, as_json, receipt_lines)
         if any(receipt["id"] is None for receipt in answer["receipts"]):
@@ -78,7 +80,7 @@ def recall(
 ) -> None:
     """Recall the few memories that answer a query."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
-        body = {"query": query, "mode": mode, "filters": _object("filters", filters), "explain": explain}
+        body = {"query": query, "mode": mode, "filters": object_of("filters", filters), "explain": explain}
         given = {"top_k": top_k, "as_of": as_of, "timezone": timezone}
         answer = backend.recall(body | {k: v for k, v in given.items() if v is not None})
         emit(answer, as_json, _recall_lines)
@@ -128,13 +130,6 @@ def list_(
         emit(backend.list_memories(query), as_json, _page_lines)
 
 
-@app.command()
-def forget(ids: list[str], data: Data = None, as_json: Json = False) -> None:
-    """Forget memories by id."""
-    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
-        emit(backend.forget(ids), as_json, lambda answer: iter([f"forgotten: {answer['forgotten']}"]))
-
-
 @app.command("import")
 def import_(file: Path, data: Data = None, as_json: Json = False) -> None:
     """Write the memories of an NDJSON file, one a line. Running it again is harmless."""
@@ -172,18 +167,6 @@ def mcp(data: Data = None) -> None:
         from rearview_serve.cli.stdio import run
 
         run(read_settings(data=data))
-
-
-def _object(name: str, text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise InvalidInput.one(name, "is not JSON", 'write for example {"tags": ["travel"]}') from error
-    if not isinstance(value, dict):
-        raise InvalidInput.one(name, "is not a JSON object", 'write for example {"tags": ["travel"]}')
-    return value
 
 
 def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:

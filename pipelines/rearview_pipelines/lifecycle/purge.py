@@ -1,0 +1,104 @@
+"""The bytes of what was forgotten: everything of ours that held them is written anew without them.
+
+Forgetting notes which ids are to go before it answers; a purge takes all notes at once, so that many forgets make one
+rewrite. What is noted while it runs is taken by the next round: it may have been copied before.
+"""
+
+import json
+import logging
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from rearview_pipelines.ledger.ledger import LedgerReader
+from rearview_pipelines.lifecycle.jobs import Job, Progress
+from rearview_pipelines.lifecycle.snapshots import Snapshots
+from rearview_pipelines.memory import State
+from rearview_pipelines.ports import ObjectStore
+from rearview_pipelines.stores.cold import ColdStore
+from rearview_pipelines.stores.packing import tenant_hash
+
+log = logging.getLogger(__name__)
+_PREFIX = "purge/"
+
+
+class IndexOwner(Protocol):
+    """The writer, as far as it can write the index anew."""
+
+    async def rewrite_index(self, progress: Progress) -> dict[str, Any]: ...
+
+
+class PurgeNotes:
+    """Which ids have still to go. Raises Unavailable."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    async def add(self, tenant: str, ids: Collection[str]) -> None:
+        key = f"{_PREFIX}{tenant_hash(tenant)}/{secrets.token_hex(8)}.json"
+        await self._objects.put(key, json.dumps({"tenant": tenant, "ids": sorted(ids)}).encode())
+
+    async def all_of(self, tenant: str) -> dict[str, list[str]]:
+        """By key of the note."""
+        found = {}
+        for key in await self._objects.keys(f"{_PREFIX}{tenant_hash(tenant)}/"):
+            raw = await self._objects.get(key)
+            if raw is not None:
+                found[key] = [str(id_) for id_ in json.loads(raw)["ids"]]
+        return found
+
+    async def tenants(self) -> list[str]:
+        """Tenants of whom something has still to go."""
+        found = set()
+        for key in await self._objects.keys(_PREFIX):
+            raw = await self._objects.get(key)
+            if raw is not None:
+                found.add(str(json.loads(raw)["tenant"]))
+        return sorted(found)
+
+    async def done(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            await self._objects.delete(key)
+
+
+@dataclass(frozen=True)
+class Purge:
+    """The handler of purge jobs."""
+
+    notes: PurgeNotes
+    owner: IndexOwner
+    cold: ColdStore
+    snapshots: Snapshots
+    reader: LedgerReader
+
+    async def __call__(self, job: Job, progress: Progress) -> None:
+        until: datetime | None = None
+        ids: set[str] = set()
+        while noted := await self.notes.all_of(job.tenant):
+            await self.reader.followed()
+            gone = {id_ for of in noted.values() for id_ in of if self._is_gone(job.tenant, id_)}
+            index = await self.owner.rewrite_index(progress)
+            cold = await self.cold.rewrite(job.tenant, ids=gone)
+            locked = await self.snapshots.forget(job.tenant, gone)
+            until = max(filter(None, (until, cold.kept_until, locked)), default=None)
+            ids |= gone
+            job.detail |= {"index": index, "cold_copies": cold.dropped}
+            await self.notes.done(list(noted))
+        job.detail |= {"ids": len(ids), "left": await self._left(job.tenant, ids)}
+        if until is not None:
+            job.detail["kept_until"] = {"objects": until.isoformat()}
+
+    def _is_gone(self, tenant: str, id_: str) -> bool:
+        """Whether it was forgotten in the end: what was noted and then not done stays."""
+        held = self.reader.head.get(tenant, id_)
+        return held is not None and held.state is State.FORGOTTEN
+
+    async def _left(self, tenant: str, ids: Collection[str]) -> dict[str, int]:
+        """What a last look finds: copies in the cold tier, parts of snapshots. The index holds tombstones only."""
+        held = await self.snapshots.holding(tenant, ids) if ids else {}
+        return {
+            "cold": await self.cold.holding(tenant, ids),
+            "snapshots": sum(len(parts) for parts in held.values()),
+        }

@@ -1,0 +1,117 @@
+"""A fresh collection beside the live one: filled by copying, kept in step by mirroring, then put in its place.
+
+Milvus Lite gives back no bytes of what was deleted, and a server when it likes; dropping a whole collection does.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from pymilvus import MilvusClient
+
+from rearview_pipelines.errors import Unavailable
+from rearview_pipelines.memory import Memory
+from rearview_pipelines.ports import Part
+from rearview_pipelines.stores import collection
+from rearview_pipelines.stores.milvus import MilvusIndex, translated
+
+log = logging.getLogger(__name__)
+GRACE_SECONDS = 1.0
+"""Between moving the alias and dropping the old collection: what was asked of it before ends meanwhile."""
+_Result = TypeVar("_Result")
+
+
+class Whole(Protocol):
+    """Who can say all there is of a memory, from memory where it is hot."""
+
+    async def whole(
+        self, tenant: str, ids: Sequence[str], *, tokens: bool = False
+    ) -> list[tuple[Memory, tuple[Part, ...]]]: ...
+
+
+class Rewriter:
+    """Rewrites the collection of a store. The writer's own: nobody else changes rows meanwhile."""
+
+    def __init__(self, index: MilvusIndex, whole: Whole, uri: str, token: str, seconds: float) -> None:
+        self._index = index
+        self._whole = whole
+        self._connect = (uri, token, seconds)
+
+    async def begin(self) -> None:
+        """A fresh collection; from now on every change is made in both. What an earlier attempt left is dropped."""
+        await self._index.mirror(None)
+        name = await self._sync(self._begun)
+        await self._index.mirror(name)
+
+    def _begun(self, client: MilvusClient) -> str:
+        live = collection.current_generation(client)
+        for name in collection.generations(client):
+            if name != live:
+                client.drop_collection(name)
+        note = collection.note_of(client, collection.COLLECTION)
+        name = collection.next_generation(client)
+        collection.create_generation(client, name, note["model"], note["dimension"])
+        client.load_collection(name)
+        return name
+
+    async def ids(self, tenant: str) -> list[str]:
+        return await self._index.ids(tenant)
+
+    async def copy(self, tenant: str, ids: Sequence[str]) -> int:
+        """Copy memories as they are now; answers how many. Called under the writer's lock."""
+        rows = await self._whole.whole(tenant, ids, tokens=True)
+        if rows:
+            await self._index.copy(rows)
+        return len(rows)
+
+    async def switch(self) -> str:
+        """Put the fresh collection in the place of the old one, whose name it answers. Called under the writer's lock.
+
+        Raises Unavailable if the fresh one missed a change.
+        """
+        if not self._index.mirrors:
+            raise Unavailable("the fresh collection missed a change: it has to be begun anew")
+        old = await self._sync(self._switched)
+        await self._index.mirror(None)
+        return old
+
+    async def drop(self, old: str) -> None:
+        """Drop a collection, once what was asked of it has ended."""
+        await asyncio.sleep(GRACE_SECONDS)
+        await self._sync(lambda client: client.drop_collection(old))
+
+    @staticmethod
+    def _switched(client: MilvusClient) -> str:
+        old = collection.current_generation(client)
+        new = collection.generations(client)[-1]
+        for partition in client.list_partitions(old):  # readers name them, empty ones too
+            if not client.has_partition(new, partition):
+                client.create_partition(new, partition)
+        client.alter_alias(new, collection.COLLECTION)
+        return old
+
+    async def abandon(self) -> None:
+        """Drop what was begun."""
+        await self._index.mirror(None)
+        await self._sync(self._dropped)
+
+    @staticmethod
+    def _dropped(client: MilvusClient) -> None:
+        live = collection.current_generation(client)
+        for name in collection.generations(client):
+            if name != live:
+                client.drop_collection(name)
+
+    async def _sync(self, work: Callable[[MilvusClient], _Result]) -> _Result:
+        uri, token, seconds = self._connect
+
+        def run() -> _Result:
+            client = MilvusClient(uri, token=token, timeout=seconds, grpc_options=collection.CHANNEL)
+            try:
+                return work(client)
+            finally:
+                client.close()
+
+        async with translated():
+            return await asyncio.to_thread(run)

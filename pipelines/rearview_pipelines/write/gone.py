@@ -1,0 +1,109 @@
+"""Forgetting, place by place: records, transcripts, counters, who was handed what; and what it says it did."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.principal import Principal
+from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.write import edit, forgetting
+from rearview_pipelines.write.item import Tools
+
+BATCH = 256
+"""Memories forgotten in one batch of the ledger."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is to go: memories by id; with `session` its whole transcript, with `user` all that is kept of one.
+
+    exact   whether each of `ids` was named by the caller, so that an unknown one is an error
+    """
+
+    ids: tuple[str, ...] = ()
+    session: str | None = None
+    user: str | None = None
+    exact: bool = True
+
+
+@dataclass
+class Forgotten:
+    """What went. `places`: how many, by where. `rejudged`: lessons that rested on it. `job`: takes the bytes."""
+
+    ids: list[str] = field(default_factory=list)
+    places: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("hot", "cold", "transcripts", "sessions", "snapshots", "lessons"), 0)
+    )
+    rejudged: list[str] = field(default_factory=list)
+    kept_until: dict[str, str] = field(default_factory=dict)
+    job: str | None = None
+
+    def held(self, place: str, until: datetime | None) -> None:
+        """Note that a lock keeps something."""
+        if until is not None:
+            self.kept_until[place] = max(self.kept_until.get(place, ""), until.isoformat())
+
+
+async def forgotten(
+    principal: Principal,
+    scope: Scope,
+    tools: Tools,
+    transcripts: Transcripts | None,
+    note: Callable[[Sequence[str]], Awaitable[None]],
+) -> Forgotten:
+    """Forget under the writer's lock. Raises NotFound or Forbidden before anything is touched.
+
+    `note`: writes down whose bytes have to go, before the first is forgotten: a crash forgets none of them.
+    """
+    memories = await _own(principal, scope, tools)
+    done = Forgotten()
+    if memories:
+        await note([memory.id for memory in memories])
+    if tools.cold is not None and memories:
+        done.places["cold"] = await tools.cold.holding(principal.tenant, [m.id for m in memories])
+    done.places["hot"] = sum(not _is_cold(memory, tools) for memory in memories)
+    for start in range(0, len(memories), BATCH):
+        chunk = memories[start : start + BATCH]
+        try:
+            await forgetting.forget(chunk, tools)
+        finally:
+            for memory in chunk:
+                tools.changes.note(principal.tenant, memory.id)
+        done.ids += [memory.id for memory in chunk]
+    if transcripts is not None:
+        await _transcripts(principal, scope, memories, transcripts, done)
+    if scope.user is not None:
+        await tools.handouts.forget(principal.tenant, scope.user)
+    return done
+
+
+async def _own(principal: Principal, scope: Scope, tools: Tools) -> list[Memory]:
+    ids = list(dict.fromkeys(scope.ids))
+    if scope.exact:
+        return await edit.own(principal, ids, tools, unfinished=True)
+    found: list[Memory] = []
+    for start in range(0, len(ids), BATCH):
+        there = await tools.index.get(principal.tenant, ids[start : start + BATCH])
+        found += [m for m in there.values() if m.state is not State.FORGOTTEN and principal.may_change(m)]
+    return found
+
+
+def _is_cold(memory: Memory, tools: Tools) -> bool:
+    recorded = tools.ledger.head.get(memory.tenant, memory.id)
+    return recorded is not None and recorded.cold
+
+
+async def _transcripts(
+    principal: Principal, scope: Scope, memories: Sequence[Memory], transcripts: Transcripts, done: Forgotten
+) -> None:
+    gone = []
+    for said in sorted({m.session for m in memories if m.session is not None and m.session != scope.session}):
+        gone.append(await transcripts.forget_turns(principal.tenant, said, {m.id for m in memories}))
+    if scope.session is not None:
+        gone.append(await transcripts.forget(principal, scope.session))
+    if scope.user is not None:
+        gone.append(await transcripts.forget_user(principal, scope.user))
+    done.places["transcripts"] = sum(one.count for one in gone)
+    for one in gone:
+        done.held("transcripts", one.until)

@@ -1,0 +1,56 @@
+"""Near-duplicates that were written one by one: the strongest stays, the others are history of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rearview_pipelines.ledger.events import Op
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.write.item import Tools, Work
+from rearview_pipelines.write.known import is_sound, stands
+
+MOST_TAGS = 32
+
+
+async def merged(tenant: str, keep: str, others: Sequence[str], tools: Tools) -> Work | None:
+    """The batch that merges `others` into `keep`; None if they changed meanwhile and nothing is left to do."""
+    now = tools.clock.now()
+    found = await tools.index.get(tenant, [keep, *others])
+    held = found.get(keep)
+    if held is None or held.state is not State.ACTIVE or not is_sound(held, tools):
+        return None
+    gone = [
+        m for id_ in others if (m := found.get(id_)) is not None and m.state is State.ACTIVE and stands(m, now)
+        and not m.pinned and is_sound(m, tools)
+    ]  # fmt: skip
+    if not gone:
+        return None
+    work = Work([])
+    work.change(Op.CONFIRM, held, _strengthened(held, gone, now))
+    for memory in gone:
+        update = {
+            "state": State.SUPERSEDED,
+            "version": memory.version + 1,
+            "updated_at": now,
+            "superseded_at": max(now, memory.valid_from or memory.occurred_at or memory.created_at),
+            "superseded_by": keep,
+        }
+        work.change(Op.SUPERSEDE, memory, memory.model_copy(update=update))
+    return work
+
+
+def _strengthened(held: Memory, gone: Sequence[Memory], now: datetime) -> Memory:
+    """What stays, with what the others add: sources, tags, the highest importance and confidence."""
+    support = tuple(dict.fromkeys((*held.support, *(mark for m in gone for mark in m.support))))
+    tags = tuple(dict.fromkeys((*held.tags, *(tag for m in gone for tag in m.tags))))[:MOST_TAGS]
+    derived = tuple(dict.fromkeys((*held.source.derived_from, *(i for m in gone for i in m.source.derived_from))))[:64]
+    return held.model_copy(
+        update={
+            "support": support,
+            "tags": tags,
+            "source": held.source.model_copy(update={"derived_from": derived}),
+            "importance": max(held.importance, *(m.importance for m in gone)),
+            "confidence": max(held.confidence, *(m.confidence for m in gone)),
+            "version": held.version + 1,
+            "updated_at": now,
+        }
+    )
