@@ -175,6 +175,10 @@ class MemoryIndexInMemory:
         self._check()
         return [self.rows[id_] for id_ in ids if id_ in self.rows]
 
+    async def ids(self, tenant: str) -> list[str]:
+        self._check()
+        return sorted(id_ for id_, (memory, _) in self.rows.items() if memory.tenant == tenant)
+
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         self._check()
         return {(id_, n): self.rows[id_][1][n] for id_, n in found if id_ in self.rows}

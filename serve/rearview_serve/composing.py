@@ -1,11 +1,14 @@
 """The parts of a trusted write path, put together the same way in every process: from a data folder and arguments."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
+from rearview_pipelines.errors import BrokenLedger, Unavailable
 from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
 from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs
 from rearview_pipelines.lifecycle.keeping import Restorer, RestoreSnapshot, TakeSnapshot
@@ -32,6 +35,9 @@ from rearview_pipelines.write.keystore import KeyStore
 from rearview_pipelines.write.usage import Usage
 from rearview_pipelines.write.writer import Writer
 
+log = logging.getLogger(__name__)
+AGAIN_SECONDS = 5.0
+"""Between two attempts to find out what was left to do."""
 OBJECTS = "objects"
 """Folder of cold memory, ledger and transcripts, below the data folder."""
 
@@ -130,11 +136,11 @@ async def opened_writer(
     clock: Clock,
     arguments: TrustArguments,
     lifecycle: Lifecycle,
-    handlers: Callable[[Writer], Mapping[str, Handler]] | None = None,
+    elsewhere: Mapping[str, Handler] | None = None,
 ) -> tuple[Writer, Ledger]:
     """The one writer, with its ledger read, what was handed out lately remembered, and its jobs gone on with.
 
-    `handlers`: who does the work of some kinds elsewhere, in the place of this process.
+    `elsewhere`: who does the work of some kinds in the place of this process.
     """
     ledger = Ledger(parts.objects, parts.keys, parts.witness, clock.now)
     cold = cold_tier(parts, ledger)
@@ -158,11 +164,26 @@ async def opened_writer(
     writer.purging = PurgeNotes(parts.objects)
     shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle)
     own = shop.handlers() | {"purge": shop.purge(writer, writer.purging)}
-    writer.runner = JobRunner(parts.jobs(clock), own | dict(handlers(writer) if handlers else {}))
-    await writer.runner.resume()
-    for tenant in await writer.purging.tenants():  # noted, and then the process died
-        await writer.runner.joined(tenant, "purge")
+    writer.runner = JobRunner(parts.jobs(clock), own | dict(elsewhere or {}))
+    writer.runner.beside(_go_on(writer.runner, writer.purging, ledger))
     return writer, ledger
+
+
+async def _go_on(runner: JobRunner, purging: PurgeNotes, ledger: Ledger) -> None:
+    """Take up what an earlier life of this process left, once the stores answer."""
+    while True:
+        try:
+            await ledger.open()
+            await runner.resume()
+            for tenant in await purging.left(ledger.head):  # noted, and then the process died
+                await runner.joined(tenant, "purge")
+            return
+        except Unavailable as error:
+            log.warning("what was left to do is not known yet: %s", error.detail)
+            await asyncio.sleep(AGAIN_SECONDS)
+        except BrokenLedger as error:
+            log.error("no job is gone on with: %s", error.detail)
+            return
 
 
 @dataclass(frozen=True)

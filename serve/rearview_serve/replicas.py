@@ -168,9 +168,12 @@ class WriteReplica:
         return await asyncio.shield(self._started)
 
     async def _open(self) -> Writer:
+        from ray import serve
+
         from rearview_pipelines.models.opening import facts_of
         from rearview_pipelines.service import SystemClock
         from rearview_pipelines.stores.hot import HotIndex
+        from rearview_serve import ray_jobs
         from rearview_serve.adapters import HandleEmbedder
         from rearview_serve.composing import Store, guards, opened_writer
 
@@ -182,7 +185,8 @@ class WriteReplica:
         index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
         a = self._arguments
         store = Store(milvus, index, a.milvus_uri, a.milvus_token, a.milvus_timeout)
-        writer, _ = await opened_writer(parts, store, embedder, SystemClock(), a, a.lifecycle)
+        handlers = ray_jobs.handlers(a, serve.get_replica_context().app_name)
+        writer, _ = await opened_writer(parts, store, embedder, SystemClock(), a, a.lifecycle, handlers)
         return writer
 
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:

@@ -90,7 +90,7 @@ def test_a_memory_lives_through_every_verb(http: httpx.Client) -> None:
     problem(http.patch(f"/v1/memories/{id_}", json={"tags": []}, headers={"If-Match": '"1"'}), 409)
     listed = http.get("/v1/memories", params={"tags": "staging"}).json()["memories"]
     assert [m["id"] for m in listed] == [id_]
-    assert http.delete(f"/v1/memories/{id_}").json() == {"forgotten": 1}
+    assert http.delete(f"/v1/memories/{id_}").json()["forgotten"] == 1
     problem(http.get(f"/v1/memories/{id_}"), 404)
     assert id_ not in [m["id"] for m in recall(http, "What is the staging database called?")]
     again = write(http, text="The staging database is called heron.", kind="fact")

@@ -8,7 +8,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -144,6 +144,7 @@ class JobRunner:
         self._handlers = handlers
         self._running: dict[str, asyncio.Task[None]] = {}
         self._open: dict[str, Job] = {}
+        self._beside: list[asyncio.Task[None]] = []
         self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
     @property
@@ -178,9 +179,13 @@ class JobRunner:
         if task is not None:
             await asyncio.wait([task])
 
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something run as long as jobs do."""
+        self._beside.append(asyncio.ensure_future(work))
+
     async def close(self) -> None:
         """Stop; what is not done is gone on with in the next life."""
-        tasks = list(self._running.values())
+        tasks = [*self._running.values(), *self._beside]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -44,13 +44,12 @@ class TakeSnapshot:
         manifest.forgotten = sorted(id_ for id_, held in head.of_tenant(tenant) if held.state is State.FORGOTTEN)
         total = head.count(tenant)
         await progress.at(0, total, snapshot=manifest.name)
-        before: tuple[int, str] | None = None
-        while keys := await self.hot.page(tenant, Where(), before, PART_ROWS):
-            rows = await self.hot.whole(tenant, [id_ for _, id_ in keys], tokens=True)
+        ids = await self.hot.ids(tenant)
+        for start in range(0, len(ids), PART_ROWS):
+            rows = await self.hot.whole(tenant, ids[start : start + PART_ROWS], tokens=True)
             live = [row for row in rows if self._counts(tenant, row[0])]
             if live:
                 await self.snapshots.add(tenant, manifest, live)
-            before = keys[-1]
             await progress.at(manifest.count, total)
         cold = await self.cold.matching(tenant, Where())
         for start in range(0, len(cold), PART_ROWS):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from rearview_pipelines.ledger.head import Head
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.jobs import Job, Progress
 from rearview_pipelines.lifecycle.snapshots import Snapshots
@@ -49,18 +50,28 @@ class PurgeNotes:
                 found[key] = [str(id_) for id_ in json.loads(raw)["ids"]]
         return found
 
-    async def tenants(self) -> list[str]:
-        """Tenants of whom something has still to go."""
+    async def left(self, head: Head) -> list[str]:
+        """Tenants of whom something has still to go. Called at the start: what was noted and then not forgotten stays,
+        and its note goes.
+        """
         found = set()
         for key in await self._objects.keys(_PREFIX):
-            raw = await self._objects.get(key)
-            if raw is not None:
-                found.add(str(json.loads(raw)["tenant"]))
+            noted = json.loads(await self._objects.get(key) or b"{}")
+            if noted and is_gone(head, noted["tenant"], noted["ids"]):
+                found.add(str(noted["tenant"]))
+            else:
+                await self._objects.delete(key)
         return sorted(found)
 
     async def done(self, keys: Sequence[str]) -> None:
         for key in keys:
             await self._objects.delete(key)
+
+
+def is_gone(head: Head, tenant: str, ids: Collection[str]) -> bool:
+    """Whether all of these are forgotten."""
+    held = [head.get(tenant, id_) for id_ in ids]
+    return all(recorded is not None and recorded.state is State.FORGOTTEN for recorded in held)
 
 
 @dataclass(frozen=True)
@@ -76,9 +87,8 @@ class Purge:
     async def __call__(self, job: Job, progress: Progress) -> None:
         until: datetime | None = None
         ids: set[str] = set()
-        while noted := await self.notes.all_of(job.tenant):
-            await self.reader.followed()
-            gone = {id_ for of in noted.values() for id_ in of if self._is_gone(job.tenant, id_)}
+        while noted := await self._ready(job.tenant):
+            gone = {id_ for of in noted.values() for id_ in of}
             index = await self.owner.rewrite_index(progress)
             cold = await self.cold.rewrite(job.tenant, ids=gone)
             locked = await self.snapshots.forget(job.tenant, gone)
@@ -90,10 +100,11 @@ class Purge:
         if until is not None:
             job.detail["kept_until"] = {"objects": until.isoformat()}
 
-    def _is_gone(self, tenant: str, id_: str) -> bool:
-        """Whether it was forgotten in the end: what was noted and then not done stays."""
-        held = self.reader.head.get(tenant, id_)
-        return held is not None and held.state is State.FORGOTTEN
+    async def _ready(self, tenant: str) -> dict[str, list[str]]:
+        """Notes of what is forgotten by now; one that is being forgotten has a purge of its own."""
+        noted = await self.notes.all_of(tenant)
+        await self.reader.followed()
+        return {key: ids for key, ids in noted.items() if is_gone(self.reader.head, tenant, ids)}
 
     async def _left(self, tenant: str, ids: Collection[str]) -> dict[str, int]:
         """What a last look finds: copies in the cold tier, parts of snapshots. The index holds tombstones only."""

@@ -51,6 +51,12 @@ class Aging(Protocol):
 
 
 class WholeIndex(MemoryIndex, Protocol):
+    """An index that can be walked."""
+
+    async def ids(self, tenant: str) -> list[str]:
+        """Every memory that a tenant has rows of."""
+        ...
+
     async def whole(
         self, tenant: str, ids: Sequence[str], *, tokens: bool = False
     ) -> list[tuple[Memory, tuple[Part, ...]]]: ...
@@ -101,12 +107,11 @@ class Sweep:
     async def _all(self, tenant: str, progress: Progress) -> list[tuple[Memory, Use]]:
         uses = await self.owner.uses(tenant)
         held: list[tuple[Memory, Use]] = []
-        before: tuple[int, str] | None = None
-        while keys := await self.hot.page(tenant, Where(), before, PAGE):
-            found = await self.hot.get(tenant, [id_ for _, id_ in keys])
+        ids = await self.hot.ids(tenant)
+        for start in range(0, len(ids), PAGE):
+            found = await self.hot.get(tenant, ids[start : start + PAGE])
             held += [(m, uses.get(m.id, NEVER)) for m in found.values() if m.state is not State.FORGOTTEN]
-            before = keys[-1]
-            await progress.at(len(held))
+            await progress.at(len(held), len(ids))
         return held
 
     async def _cold_expired(self, tenant: str, now: datetime) -> list[str]:
@@ -136,10 +141,9 @@ class Sweep:
         if not self.policy.merge_days or (last and now - datetime.fromisoformat(last) < self.policy.merge_days * DAY):
             return 0
         rows: list[tuple[Memory, tuple[Part, ...]]] = []
-        before: tuple[int, str] | None = None
-        while keys := await self.hot.page(tenant, Where(), before, PAGE):
-            rows += await self.hot.whole(tenant, [id_ for _, id_ in keys])
-            before = keys[-1]
+        ids = await self.hot.ids(tenant)
+        for start in range(0, len(ids), PAGE):
+            rows += await self.hot.whole(tenant, ids[start : start + PAGE])
         merged = 0
         for keep, others in clusters(rows):
             merged += await self.owner.merge(tenant, keep, others)

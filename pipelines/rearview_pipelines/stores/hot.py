@@ -32,6 +32,10 @@ LOAD_PAGE = 100
 
 
 class LoadableIndex(MemoryIndex, Protocol):
+    async def ids(self, tenant: str) -> list[str]:
+        """Every memory that a tenant has rows of."""
+        ...
+
     async def everything(
         self, tenant: str, limit: int, *, tokens: bool = False
     ) -> list[tuple[Memory, tuple[Part, ...]]] | None:
@@ -250,6 +254,11 @@ class HotIndex:
         if scope is None:
             return await self._index.parts(tenant, ids)
         return {id_: scope.parts[id_] for id_ in ids if id_ in scope.parts}
+
+    async def ids(self, tenant: str) -> list[str]:
+        """Every memory that a tenant has rows of."""
+        scope = await self._scope(tenant)
+        return await self._index.ids(tenant) if scope is None else sorted(scope.memories)
 
     async def whole(
         self, tenant: str, ids: Sequence[str], *, tokens: bool = False

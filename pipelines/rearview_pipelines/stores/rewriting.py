@@ -25,6 +25,8 @@ _Result = TypeVar("_Result")
 class Whole(Protocol):
     """Who can say all there is of a memory, from memory where it is hot."""
 
+    async def ids(self, tenant: str) -> list[str]: ...
+
     async def whole(
         self, tenant: str, ids: Sequence[str], *, tokens: bool = False
     ) -> list[tuple[Memory, tuple[Part, ...]]]: ...
@@ -56,7 +58,7 @@ class Rewriter:
         return name
 
     async def ids(self, tenant: str) -> list[str]:
-        return await self._index.ids(tenant)
+        return await self._whole.ids(tenant)
 
     async def copy(self, tenant: str, ids: Sequence[str]) -> int:
         """Copy memories as they are now; answers how many. Called under the writer's lock."""

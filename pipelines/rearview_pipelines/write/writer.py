@@ -188,7 +188,9 @@ class Writer(Moves):
         return {id_: use.standing for id_, use in uses.items()}
 
     async def close(self) -> None:
-        """Write what is only kept in memory yet."""
+        """Stop jobs, which the next start goes on with, and write what is only kept in memory yet."""
+        if self.runner is not None:
+            await self.runner.close()
         await self._tools.handouts.flush()
         await self._tools.usage.flush()
 
