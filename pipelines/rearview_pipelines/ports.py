@@ -259,6 +259,10 @@ class MemoryIndex(Protocol):
         """All parts of these memories, in order, fresh."""
         ...
 
+    async def ids(self, tenant: str) -> list[str]:
+        """Every memory that a tenant has, in order."""
+        ...
+
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         """Single parts by (memory, number); what is gone is left out."""
         ...

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
@@ -15,6 +15,7 @@ from rearview_pipelines.forgets import ForgetReport, Forgets
 from rearview_pipelines.ledger.audit import verify
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.jobs import Job, Jobs
+from rearview_pipelines.lifecycle.transfer import Importing, Sealing
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Clock, Embedder, MemoryIndex, Reranker, Where
 from rearview_pipelines.principal import Principal, Role
@@ -37,6 +38,7 @@ from rearview_pipelines.requests import (
     WriteRequest,
 )
 from rearview_pipelines.sessions.transcript import Page, Transcripts
+from rearview_pipelines.stores.rows import fits
 from rearview_pipelines.traces import Traces, UsePort, shown_recall
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.gone import Forgotten, Scope
@@ -51,6 +53,8 @@ PAGE = 1000
 """Memories read at a time where all are wanted."""
 RESIGN_PAGE = 200
 """Memories signed anew at a time; writes get their turn in between."""
+EXPORT_PAGE = 200
+"""Memories read at a time for an export."""
 MAX_HISTORY = 200
 log = logging.getLogger(__name__)
 _M = TypeVar("_M", bound=Memory)
@@ -286,6 +290,31 @@ class MemoryService:
         """Forget what the request names; a dry run says what that would be. On return nothing of it is recalled."""
         filters = request.filters and self._scrubbed(principal, request.filters)
         return await self._forgets.forget(principal, request.model_copy(update={"filters": filters}))
+
+    async def export(self, principal: Principal, filters: Filters) -> AsyncIterator[bytes]:
+        """The principal's memories that stand, hot and cold, as lines under a signed manifest."""
+        trust = self._trusted()
+        await self._recaller.integrity.follow()
+        where = where_of(principal, self._scrubbed(principal, filters))
+        where = in_states(where, tuple(filters.state or (State.ACTIVE, State.PENDING)))
+        sealing = Sealing(principal.tenant, trust.keys, self._clock.now())
+        yield sealing.manifest()
+        ids = await self._index.ids(principal.tenant)
+        for start in range(0, len(ids), EXPORT_PAGE):
+            found = await self._index.get(principal.tenant, ids[start : start + EXPORT_PAGE])
+            for memory in found.values():
+                if fits(memory, where) and principal.sees(memory) and self._recaller.holds(memory):
+                    yield sealing.memory(self._out(memory))
+        yield sealing.end()
+
+    async def import_lines(self, principal: Principal, lines: AsyncIterator[bytes | None]) -> dict[str, Any]:
+        """Write what lines hold; the bad ones are counted, and the first described."""
+        principal.require_writer()
+
+        async def write(items: list[Item]) -> list[Receipt]:
+            return await self._writer.write(principal, items)
+
+        return (await Importing(principal, self._trusted().keys, write).take(lines)).shown
 
     async def start_job(self, principal: Principal, request: JobRequest) -> dict[str, Any]:
         """Begin long work. Admins only."""

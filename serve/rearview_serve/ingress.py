@@ -69,9 +69,9 @@ class Ingress:
         """Who asks to change something, if they have not asked too often."""
         return self._counted(request, "write")
 
-    async def body(self, request: Request) -> Any:
-        """The JSON of a request. Raises InvalidInput, TooLarge."""
-        return await read_body(self.max_body, request)
+    async def body(self, request: Request, empty: Any = None) -> Any:
+        """The JSON of a request; `empty`, unless None, where there is no body. Raises InvalidInput, TooLarge."""
+        return await read_body(self.max_body, request, empty)
 
     def _counted(self, request: Request, what: str) -> Principal:
         principal = self.tokens.principal(request.headers.get("authorization"))
@@ -294,13 +294,13 @@ def _operations(parts: Ingress) -> APIRouter:
     return router
 
 
-async def read_body(most: int, request: Request) -> Any:
+async def read_body(most: int, request: Request, empty: Any = None) -> Any:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > most:
             raise TooLarge(f"the body is over {most} bytes; send it in several requests")
-    return wire.read_json(bytes(body))
+    return empty if empty is not None and not body else wire.read_json(bytes(body))
 
 
 def _idempotency_key(request: Request) -> str | None:

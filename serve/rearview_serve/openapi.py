@@ -119,6 +119,25 @@ def forget() -> dict[str, Any]:
     }
 
 
+def export() -> dict[str, Any]:
+    return {
+        "summary": "Your memories as NDJSON under a signed manifest; a body of filters narrows them",
+        "responses": _problems(401, 403, 422, 429, 503),
+        "openapi_extra": {
+            "requestBody": {"required": False, "content": {"application/json": {"schema": _ref(Filters)}}}
+        },
+    }
+
+
+def import_() -> dict[str, Any]:
+    schema = {"schema": {"type": "string", "description": "One memory a line; an optional first line is a manifest."}}
+    return {
+        "summary": "Write a stream of NDJSON; bad lines are counted and the first described, the others are stored",
+        "responses": _problems(401, 403, 429, 503),
+        "openapi_extra": {"requestBody": {"required": True, "content": {"application/x-ndjson": schema}}},
+    }
+
+
 def job() -> dict[str, Any]:
     return {
         "summary": "Begin long work: sweep, snapshot, restore, purge and others. Admins only",

@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 
 import httpx
 
@@ -62,6 +63,26 @@ def test_what_is_forgotten_leaves_no_byte(live: Service) -> None:
         assert traces(live.data, [word]) == []
         assert http.get("/v1/verify").json()["ok"]
         assert http.post("/v1/recall", json={"query": "Where does pelican 3 nest?"}).json()["memories"]
+
+
+def test_memories_are_exported_and_imported(live: Service, tmp_path: Path) -> None:
+    with live.client() as http:
+        http.post("/v1/memories", json={"text": "The ferry to Skye leaves at noon.", "tags": ["ferry"]})
+        answer = http.post("/v1/export", json={"tags": ["ferry"]})
+        assert answer.headers["content-type"].startswith("application/x-ndjson")
+        lines = answer.text.splitlines()
+        assert ["manifest" in lines[0], "Skye" in lines[1], "end" in lines[2]] == [True, True, True]
+        assert http.post("/v1/export", json={"tagz": 1}).status_code == 422
+        report = http.post("/v1/import", content=answer.content + b"what?\n").json()
+        assert (report["duplicate"], report["malformed"], report["complete"]) == (1, 1, True)
+    file = tmp_path / "all.jsonl"
+    done = rearview("export", str(file), data=live.data)
+    assert done.returncode == 0, done.stderr
+    back = rearview("import", str(file), "--json", data=live.data)
+    report = json.loads(back.stdout)
+    assert (report["complete"], report.get("stored", 0)) == (True, 0), back.stderr
+    file.write_text(file.read_text() + "{}\n")
+    assert rearview("import", str(file), data=live.data).returncode == 1
 
 
 def test_jobs_are_an_admins_and_a_tenants_own(live: Service) -> None:

@@ -262,8 +262,9 @@ def test_the_command_line_speaks_to_the_running_service(live: Service, tmp_path:
     file = tmp_path / "memories.jsonl"
     file.write_text("".join(json.dumps({"text": f"imported fact {n} about otters"}) + "\n" for n in range(130)))
     done = rearview("import", str(file), "--json", data=live.data)
-    assert json.loads(done.stdout) == {"stored": 130}, done.stderr
-    assert json.loads(rearview("import", str(file), "--json", data=live.data).stdout) == {"duplicate": 130}
+    report = json.loads(done.stdout)
+    assert (report["lines"], report["stored"], report["manifest"]) == (130, 130, "none"), done.stderr
+    assert json.loads(rearview("import", str(file), "--json", data=live.data).stdout)["duplicate"] == 130
     wrote = json.loads(
         rearview("write", "Otters hold hands.", "--kind", "fact", "--tag", "animal", "--json", data=live.data).stdout
     )

@@ -51,11 +51,7 @@ class Aging(Protocol):
 
 
 class WholeIndex(MemoryIndex, Protocol):
-    """An index that can be walked."""
-
-    async def ids(self, tenant: str) -> list[str]:
-        """Every memory that a tenant has rows of."""
-        ...
+    """An index that says all there is of a memory."""
 
     async def whole(
         self, tenant: str, ids: Sequence[str], *, tokens: bool = False

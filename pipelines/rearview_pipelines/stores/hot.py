@@ -32,10 +32,6 @@ LOAD_PAGE = 100
 
 
 class LoadableIndex(MemoryIndex, Protocol):
-    async def ids(self, tenant: str) -> list[str]:
-        """Every memory that a tenant has rows of."""
-        ...
-
     async def everything(
         self, tenant: str, limit: int, *, tokens: bool = False
     ) -> list[tuple[Memory, tuple[Part, ...]]] | None:

@@ -55,6 +55,9 @@ class TieredIndex:
     async def remove(self, tenant: str, ids: Sequence[str]) -> None:
         await self.hot.remove(tenant, ids)
 
+    async def ids(self, tenant: str) -> list[str]:
+        return sorted({*await self.hot.ids(tenant), *await self.cold.matching(tenant, Where())})
+
     async def spans(self, tenant: str, found: Sequence[tuple[str, int]]) -> dict[tuple[str, int], Part]:
         return await self.hot.spans(tenant, found)
 

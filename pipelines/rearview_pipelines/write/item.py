@@ -30,6 +30,7 @@ class Item:
     ended_by           a later item of the same request that replaces it
     suspected          why it is to be quarantined
     digest             of the signed record
+    revives            whether it may bring back what was forgotten: only who writes it anew on purpose
     final              whether its receipt will not change any more
     """
 
@@ -55,6 +56,7 @@ class Item:
     reasons: list[str] = field(default_factory=list)
     memory: Memory | None = None
     digest: str = ""
+    revives: bool = True
     receipt: Receipt | None = None
     final: bool = False
 

@@ -12,6 +12,9 @@ from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.signing import verified_digest
 from rearview_pipelines.write.support import confirmed, mark_of
 
+FORGOTTEN = "gate:forgotten"
+"""Why what was forgotten is not brought back by an import or by reflection."""
+
 
 async def identify(work: Work, tools: Tools) -> None:
     for item in work.open:
@@ -83,6 +86,11 @@ async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
     first: dict[tuple[str, str], Item] = {}
     last_of_key: dict[tuple[object, ...], Item] = {}
     for item in items:
+        if not item.revives and _is_forgotten(item, tools):
+            item.receipt = Receipt(
+                id=None, status=Status.SKIPPED, reasons=(FORGOTTEN,), redactions=item.redactions, version=0
+            )
+            continue
         scope = _key_scope(item)
         before = last_of_key.get(scope) if item.draft.key is not None else None
         if before is not None and before.id != item.id and ((item.tenant, item.id) in first or item.previous):
@@ -94,6 +102,11 @@ async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
             _repeat(work, item, held, tools)
         elif same is not item:
             item.repeats(item.id, version_after(item.tenant, item.id, same.previous, tools))
+
+
+def _is_forgotten(item: Item, tools: Tools) -> bool:
+    recorded = tools.ledger.head.get(item.tenant, item.id)
+    return recorded is not None and recorded.state is State.FORGOTTEN
 
 
 async def _renew(item: Item, taken: Mapping[tuple[str, str], Item], tools: Tools) -> None:

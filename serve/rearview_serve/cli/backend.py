@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from rearview_pipelines.errors import SetupError
+from rearview_pipelines.lifecycle.transfer import lines_of
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, JobRequest, ObserveRequest, parse
+from rearview_pipelines.requests import FeedbackRequest, Filters, ForgetRequest, JobRequest, ObserveRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
@@ -18,6 +19,7 @@ from rearview_serve.settings import Settings, recall_defaults
 
 POLL_SECONDS = 0.2
 """Between two looks at how far a job is."""
+CHUNK = 2**16
 _Result = TypeVar("_Result")
 
 
@@ -30,6 +32,8 @@ class Backend(Protocol):
     def list_memories(self, query: dict[str, list[str]]) -> Any: ...
     def forget(self, body: Any) -> Any: ...
     def start_job(self, body: Any) -> Any: ...
+    def export(self, filters: Any) -> Iterator[bytes]: ...
+    def import_(self, file: IO[bytes]) -> Any: ...
     def job(self, id_: str) -> Any: ...
     def stats(self) -> Any: ...
     def observe(self, body: Any) -> Any: ...
@@ -61,6 +65,12 @@ class RemoteBackend:
 
     def start_job(self, body: Any) -> Any:
         return self._client.call("POST", "/v1/jobs", body)
+
+    def export(self, filters: Any) -> Iterator[bytes]:
+        return self._client.lines("POST", "/v1/export", filters)
+
+    def import_(self, file: IO[bytes]) -> Any:
+        return self._client.send("POST", "/v1/import", file)
 
     def job(self, id_: str) -> Any:
         time.sleep(POLL_SECONDS)
@@ -125,6 +135,22 @@ class LocalBackend:
 
     def start_job(self, body: Any) -> Any:
         return self._run(self._service.start_job(self._principal, parse(JobRequest, body)))
+
+    def export(self, filters: Any) -> Iterator[bytes]:
+        lines = self._service.export(self._principal, parse(Filters, filters))
+
+        async def following() -> bytes | None:
+            return await anext(lines, None)
+
+        while (line := self._run(following())) is not None:
+            yield line
+
+    def import_(self, file: IO[bytes]) -> Any:
+        async def chunks() -> AsyncIterator[bytes]:
+            while chunk := file.read(CHUNK):
+                yield chunk
+
+        return self._run(self._service.import_lines(self._principal, lines_of(chunks())))
 
     def job(self, id_: str) -> Any:
         async def later() -> Any:  # the job runs here, and only while this loop does

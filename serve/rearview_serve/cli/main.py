@@ -3,13 +3,12 @@
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_serve.cli import evaluate, lifecycle, models, ndjson, tokens, trust
+from rearview_serve.cli import evaluate, lifecycle, models, tokens, transfer, trust
 from rearview_serve.cli.backend import connected
 from rearview_serve.cli.options import Data, Json, object_of
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
@@ -29,8 +28,8 @@ app.command()(trust.observe)
 app.command()(trust.verify)
 for verb in (lifecycle.forget, lifecycle.sweep, lifecycle.snapshot, lifecycle.restore, lifecycle.purge):
     app.command()(verb)
-
-IMPORT_BATCH = 64
+app.command("export")(transfer.export)
+app.command("import")(transfer.import_)
 
 
 @app.command()
@@ -130,22 +129,6 @@ def list_(
         emit(backend.list_memories(query), as_json, _page_lines)
 
 
-@app.command("import")
-def import_(file: Path, data: Data = None, as_json: Json = False) -> None:
-    """Write the memories of an NDJSON file, one a line. Running it again is harmless."""
-    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
-        counts: dict[str, int] = {}
-        for start, batch in _batches(file, show=not as_json):
-            try:
-                answer = backend.write({"memories": batch})
-            except InvalidInput as error:
-                lines = f"{file}, lines {start} to {start + len(batch) - 1}"
-                raise InvalidInput(f"{lines}: {error.detail}", error.errors) from error
-            for receipt in answer["receipts"]:
-                counts[receipt["status"]] = counts.get(receipt["status"], 0) + 1
-        emit(counts, as_json, lambda c: (f"{status}: {n}" for status, n in sorted(c.items())))
-
-
 @app.command()
 def stats(data: Data = None, as_json: Json = False) -> None:
     """Counts of memories by state, and the models in use."""
@@ -167,25 +150,6 @@ def mcp(data: Data = None) -> None:
         from rearview_serve.cli.stdio import run
 
         run(read_settings(data=data))
-
-
-def _batches(file: Path, show: bool) -> Iterator[tuple[int, list[Any]]]:
-    """(number of the first line, memories) of a file, with a progress bar over its bytes."""
-    size = file.stat().st_size if file.is_file() else 0
-    with typer.progressbar(length=size, label="importing", file=sys.stderr if show else None, hidden=not show) as bar:
-        start = 1
-        batch: list[Any] = []
-        for number, memory in ndjson.values(file, "import", bar.update):
-            if number == 1 and isinstance(memory, dict) and "manifest" in memory:
-                continue
-            if not batch:
-                start = number
-            batch.append(memory)
-            if len(batch) == IMPORT_BATCH:
-                yield start, batch
-                batch = []
-        if batch:
-            yield start, batch
 
 
 def _recall_lines(answer: Any) -> Iterator[str]:
