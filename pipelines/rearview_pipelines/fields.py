@@ -48,6 +48,18 @@ def turn_text(value: str) -> str:
     return _text(value) if value.strip() else ""
 
 
+MAX_LONG_BYTES = 2**18
+
+
+def long_text(value: str) -> str:
+    """A text to be read, not kept: any words, at most 256 KiB."""
+    if not value.strip():
+        raise _fail("blank", "is empty or only white space")
+    if len(value.encode()) > MAX_LONG_BYTES:
+        raise _fail("too_long", f"is over {MAX_LONG_BYTES} bytes")
+    return value
+
+
 def _name(value: str) -> str:
     if not value.strip():
         raise _fail("blank", "is empty or only white space")

@@ -19,6 +19,7 @@ from rearview_pipelines.fields import (
     Ratio,
     Tag,
     Text,
+    long_text,
     storable,
     turn_text,
 )
@@ -126,6 +127,46 @@ class ObserveRequest(BaseModel):
     timezone: Timezone = Field("UTC", description="For relative dates, which nothing resolves yet.")
     turns: Annotated[tuple[Turn, ...], Field(min_length=1, max_length=MAX_BATCH)]
     wait: Annotated[bool, Field(strict=True)] = Field(True, description="false: answer 202 and work after the reply.")
+
+
+class StartRequest(BaseModel):
+    """The begin of a session."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    goal: Annotated[str, Field(strict=True, min_length=1, max_length=2000), AfterValidator(storable)] | None = None
+    agent: Name | None = Field(None, description="Only where the credential leaves it open.")
+    user: Name | None = Field(None, description="Only where the credential leaves it open.")
+
+
+class EndRequest(BaseModel):
+    """The end of a session."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    outcome: Outcome | None = Field(None, description="How it went; else as far as the state says.")
+    agent: Name | None = Field(None, description="Only where the credential leaves it open.")
+    user: Name | None = Field(None, description="Only where the credential leaves it open.")
+
+
+class SummaryRequest(BaseModel):
+    """What is to be summed up: `session` or `text`, one of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    session: Name | None = None
+    text: (
+        Annotated[str, Field(strict=True, min_length=1), AfterValidator(storable), AfterValidator(long_text)] | None
+    ) = Field(None, description="At most 256 KiB.")
+    store: Annotated[bool, Field(strict=True)] = Field(False, description="Write the statements as memories.")
+    agent: Name | None = Field(None, description="Only where the credential leaves it open.")
+    user: Name | None = Field(None, description="Only where the credential leaves it open.")
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "SummaryRequest":
+        if (self.session is None) == (self.text is None):
+            raise PydanticCustomError("session", "{reason}", {"reason": "send either session or text"})
+        return self
 
 
 class TranscriptRequest(BaseModel):

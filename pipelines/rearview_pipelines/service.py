@@ -37,7 +37,10 @@ from rearview_pipelines.requests import (
     TranscriptRequest,
     WriteRequest,
 )
+from rearview_pipelines.session_service import SessionPort, SessionService, Summarizer
+from rearview_pipelines.sessions.summary import Extractive
 from rearview_pipelines.sessions.transcript import Page, Transcripts
+from rearview_pipelines.sessions.working import WorkingMemory
 from rearview_pipelines.stores.rows import fits
 from rearview_pipelines.traces import Traces, UsePort, shown_recall
 from rearview_pipelines.write.admit import admit
@@ -60,7 +63,7 @@ log = logging.getLogger(__name__)
 _M = TypeVar("_M", bound=Memory)
 
 
-class WritePort(UsePort, Protocol):
+class WritePort(UsePort, SessionPort, Protocol):
     """The writer, here or behind a deployment handle."""
 
     async def write(
@@ -98,6 +101,7 @@ class Trust:
     scrubber: Scrubber | None = None
     transcripts: Transcripts | None = None
     jobs: Jobs | None = None
+    working: WorkingMemory | None = None
 
 
 class SystemClock:
@@ -118,6 +122,7 @@ class MemoryService:
         floor: float,
         trust: Trust | None = None,
         clock: Clock | None = None,
+        summarizer: Summarizer | None = None,
     ) -> None:
         self._writer = writer
         self._recaller = recaller
@@ -130,7 +135,19 @@ class MemoryService:
         self._egress = Egress(trust.scrubber if trust else None, trust.keys) if trust else None
         self._traces = Traces(writer, index)
         self._forgets = Forgets(writer, index)
+        self._sessions = None
+        if trust is not None and trust.working is not None and trust.transcripts is not None:
+            self._sessions = SessionService(
+                writer, self, trust.working, trust.transcripts, summarizer or Extractive(), trust.scrubber, self._clock
+            )
         self._noting: set[asyncio.Task[None]] = set()
+
+    @property
+    def sessions(self) -> SessionService:
+        """Working memory. Raises Conflict where the store keeps none."""
+        if self._sessions is None:
+            raise Conflict("this store keeps no sessions")
+        return self._sessions
 
     @property
     def tampered(self) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from ray.serve.handle import DeploymentHandle
 
 from rearview_pipelines.errors import RearviewError, Unavailable
 from rearview_pipelines.lifecycle.jobs import Job
-from rearview_pipelines.memory import Memory
+from rearview_pipelines.memory import Memory, Outcome
 from rearview_pipelines.models.files import ModelCard
 from rearview_pipelines.models.opening import Facts
 from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
@@ -18,6 +18,8 @@ from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import ObserveRequest
+from rearview_pipelines.sessions.state import State
+from rearview_pipelines.sessions.working import Session
 from rearview_pipelines.stores.packing import Row
 from rearview_pipelines.write.gone import Forgotten, Scope
 from rearview_pipelines.write.handouts import Handout
@@ -148,6 +150,27 @@ class HandleWriter:
     ) -> list[Receipt]:
         async with translated("Write"):
             return await self._handle.observe.remote(principal, request, idempotency_key)  # type: ignore[no-any-return]
+
+    async def start_session(
+        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: Sequence[str]
+    ) -> Session:
+        call = self._handle.start_session
+        async with translated("Write"):
+            return await call.remote(principal, session, agent, user, goal, list(seeds))  # type: ignore[no-any-return]
+
+    async def put_session(
+        self, principal: Principal, session: str, agent: str, user: str, version: int, state: State
+    ) -> Session:
+        call = self._handle.put_session
+        async with translated("Write"):
+            return await call.remote(principal, session, agent, user, version, state)  # type: ignore[no-any-return]
+
+    async def end_session(
+        self, principal: Principal, session: str, agent: str, user: str, outcome: Outcome | None
+    ) -> list[Receipt]:
+        call = self._handle.end_session
+        async with translated("Write"):
+            return await call.remote(principal, session, agent, user, outcome)  # type: ignore[no-any-return]
 
     async def release(self, principal: Principal, id_: str) -> Memory:
         async with translated("Write"):

@@ -22,6 +22,7 @@ from rearview_pipelines.privacy.policy import read_policy
 from rearview_pipelines.privacy.scrub import Scrubber
 from rearview_pipelines.service import SystemClock, Trust
 from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.sessions.working import WorkingMemory
 from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.folder import FolderStore
 from rearview_pipelines.stores.hot import HotIndex
@@ -74,6 +75,7 @@ class Guards:
     scrubber: Scrubber
     witness: Witness
     transcripts: Transcripts
+    working: WorkingMemory
 
     def jobs(self, clock: Clock) -> Jobs:
         return Jobs(self.objects, clock)
@@ -110,7 +112,14 @@ def guards(
     scrubber = Scrubber(policy, keys)
     if not lazily or policy.needs_names:
         scrubber.warm()
-    return Guards(keys, objects, scrubber, Witness(data / "witness.json"), Transcripts(objects, keys, kept))
+    return Guards(
+        keys,
+        objects,
+        scrubber,
+        Witness(data / "witness.json"),
+        Transcripts(objects, keys, kept),
+        WorkingMemory(objects, keys, lifecycle.idle),
+    )
 
 
 def cold_tier(parts: Guards, reader: LedgerReader) -> ColdStore:
@@ -159,7 +168,7 @@ async def opened_writer(
         quota=arguments.quota,
         poison_threshold=arguments.poison_threshold,
     )
-    writer = Writer(tools, parts.transcripts)
+    writer = Writer(tools, parts.transcripts, parts.working)
     writer.rewriter = Rewriter(store.milvus, store.hot, store.uri, store.token, store.seconds)
     writer.purging = PurgeNotes(parts.objects)
     shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle)
@@ -212,7 +221,7 @@ class Shop:
                 objects,
                 self.clock,
                 self.lifecycle,
-                {"transcripts_removed": self.parts.transcripts},
+                {"transcripts_removed": self.parts.transcripts, "sessions_removed": self.parts.working},
             ),
             "snapshot": TakeSnapshot(self.hot, self.cold, self.reader, snapshots, self.clock, self.lifecycle.snapshots),
             "restore": RestoreSnapshot(self.owner, snapshots),
@@ -225,4 +234,5 @@ class Shop:
 def trust(parts: Guards, reader: LedgerReader | None = None) -> Trust:
     """For a service; `reader`: the writer's own ledger where it is in this process, else one that follows it."""
     follows = reader or LedgerReader(parts.objects, parts.keys, parts.witness)
-    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts, parts.jobs(SystemClock()))
+    jobs = parts.jobs(SystemClock())
+    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts, jobs, parts.working)

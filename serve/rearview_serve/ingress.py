@@ -1,6 +1,5 @@
 """REST and MCP over one ASGI app: wire → service → wire. Knows no Ray; `app.py` puts it in a replica."""
 
-import asyncio
 import contextvars
 import logging
 import math
@@ -28,9 +27,9 @@ from rearview_pipelines.forgets import ForgetReport
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.answers import ContextAnswer
 from rearview_pipelines.receipts import Receipt, WriteAnswer
-from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, ObserveRequest, parse
+from rearview_pipelines.requests import FeedbackRequest, ForgetRequest, parse
 from rearview_pipelines.service import MemoryService
-from rearview_serve import __version__, admin, lifecycle, mcp, openapi, wire
+from rearview_serve import __version__, admin, lifecycle, mcp, openapi, sessions, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.errors import RETRY_AFTER_SECONDS, status_of
 from rearview_serve.limits import Limits
@@ -38,8 +37,6 @@ from rearview_serve.mcp_tools import Tools, specs_of
 from rearview_serve.metrics import Metrics
 from rearview_serve.surprise import log_surprise
 
-MAX_LATE = 64
-"""Observations that are worked on after their reply at a time; the next one is asked to come again."""
 PROBLEM = "application/problem+json"
 log = logging.getLogger(__name__)
 _asking: contextvars.ContextVar[Principal] = contextvars.ContextVar("principal")
@@ -72,6 +69,11 @@ class Ingress:
     async def body(self, request: Request, empty: Any = None) -> Any:
         """The JSON of a request; `empty`, unless None, where there is no body. Raises InvalidInput, TooLarge."""
         return await read_body(self.max_body, request, empty)
+
+    @staticmethod
+    def idempotency_key(request: Request) -> str | None:
+        """The key that a retry repeats; None where none was sent. Raises InvalidInput."""
+        return idempotency_key(request)
 
     def _counted(self, request: Request, what: str) -> Principal:
         principal = self.tokens.principal(request.headers.get("authorization"))
@@ -113,7 +115,7 @@ def create_app(parts: Ingress) -> FastAPI:
     app.include_router(_recalls(parts))
     app.include_router(admin.router(parts))
     app.include_router(lifecycle.router(parts))
-    app.include_router(_sessions(parts))
+    app.include_router(sessions.router(parts))
     app.include_router(_operations(parts))
     app.mount("/mcp", _authenticated(mcp_app, parts.tokens))
     app.add_exception_handler(RearviewError, _on_error)
@@ -130,7 +132,7 @@ def _memories(parts: Ingress) -> APIRouter:
     async def write(request: Request) -> Any:
         principal = parts.writer(request)
         asked = wire.read_write(await parts.body(request))
-        receipts = await parts.service.write(principal, asked, _idempotency_key(request))
+        receipts = await parts.service.write(principal, asked, idempotency_key(request))
         parts.metrics.wrote(receipts)
         return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]}, 201)
 
@@ -212,48 +214,6 @@ def _recalls(parts: Ingress) -> APIRouter:
     return router
 
 
-def _sessions(parts: Ingress) -> APIRouter:
-    router = APIRouter(prefix="/v1", tags=["sessions"])
-    late: set[asyncio.Task[None]] = set()
-
-    @router.post("/observe", status_code=201, response_model=WriteAnswer, **openapi.observe())
-    async def observe(request: Request) -> Any:
-        principal = parts.writer(request)
-        asked = parse(ObserveRequest, await parts.body(request))
-        key = _idempotency_key(request)
-        principal.require_writer()
-        if not asked.wait:
-            principal.settle_agent(asked.agent)
-            principal.settle_user(asked.user)
-            if len(late) >= MAX_LATE:
-                raise RateLimited("too many observations wait to be worked on", seconds=1.0)
-            task = asyncio.ensure_future(_observe_later(parts, principal, asked, key))
-            late.add(task)  # a task that nobody holds may be collected before it ends
-            task.add_done_callback(late.discard)
-            return JSONResponse({"accepted": len(asked.turns)}, 202)
-        receipts = await parts.service.observe(principal, asked, key)
-        parts.metrics.wrote(receipts)
-        return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]}, 201)
-
-    @router.get("/sessions/{id}/transcript", response_model=wire.TranscriptPage, **openapi.transcript())
-    async def transcript(id: str, request: Request) -> Any:
-        principal = parts.reader(request)
-        query = {k: request.query_params.getlist(k) for k in request.query_params}
-        page = await parts.service.transcript(principal, wire.read_transcript(id, query))
-        cursor = None if page.next is None else str(page.next)
-        return JSONResponse({"turns": page.turns, "next_cursor": cursor})
-
-    return router
-
-
-async def _observe_later(parts: Ingress, principal: Principal, asked: ObserveRequest, key: str | None) -> None:
-    try:
-        parts.metrics.wrote(await parts.service.observe(principal, asked, key))
-    except Exception as error:  # nobody waits for it: count it, and say nothing of what it holds
-        log_surprise(log, "observed turns were not kept", error)
-        parts.metrics.lost.inc(len(asked.turns))
-
-
 def _operations(parts: Ingress) -> APIRouter:
     router = APIRouter(tags=["operations"])
 
@@ -303,7 +263,7 @@ async def read_body(most: int, request: Request, empty: Any = None) -> Any:
     return empty if empty is not None and not body else wire.read_json(bytes(body))
 
 
-def _idempotency_key(request: Request) -> str | None:
+def idempotency_key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is not None and not 0 < len(key) <= 128:
         raise InvalidInput.one("Idempotency-Key", "is empty or too long", "send 1 to 128 characters")

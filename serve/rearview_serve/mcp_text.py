@@ -47,3 +47,8 @@ FEEDBACK = (
     "Say what became of a memory that a search gave you: whether you used it, and whether it helped. What helped "
     "is found sooner the next time."
 )
+SUMMARIZE = (
+    "Up to ten statements worth keeping of a session that was observed, or of a text, each with its kind, tags and "
+    "the turns that say it. With store they are remembered too. mode says whether a model wrote them, or they are "
+    "sentences as they were said."
+)

@@ -23,6 +23,7 @@ from rearview_pipelines.requests import (
     ForgetRequest,
     OneOrMany,
     RecallRequest,
+    SummaryRequest,
     WriteRequest,
     parse,
 )
@@ -107,6 +108,12 @@ class FeedbackArguments(_Arguments):
     recall_id: Name | None = Field(None, description="The recall_id of that search.")
     used: bool | None = Field(None, description="Whether you used it.")
     helpful: bool | None = Field(None, description="Whether it helped.")
+
+
+class SummarizeArguments(_Arguments):
+    session: Name | None = Field(None, description="A session whose turns were observed.")
+    text: str | None = Field(None, min_length=1, max_length=2**18, description="Or a text.")
+    store: bool = Field(False, description="Also remember the statements.")
 
 
 class Tools:
@@ -220,6 +227,13 @@ class Tools:
 
         return await self._in_time(run(), None)
 
+    async def summarize(self, principal: Principal, arguments: SummarizeArguments) -> dict[str, Any]:
+        async def run() -> dict[str, Any]:
+            asked = parse(SummaryRequest, arguments.model_dump(exclude_none=True))
+            return await self._service.sessions.summarize(principal, asked)
+
+        return await self._in_time(run(), None)
+
     async def _weaken(self, principal: Principal, ids: Sequence[str], *, dry_run: bool) -> dict[str, Any]:
         """Halve the importance of what is still in use; all are read before the first is changed."""
         memories = [await self._service.get(principal, id_) for id_ in ids]
@@ -267,6 +281,7 @@ SPECS = (
     ToolSpec("memory_search", mcp_text.SEARCH, SearchArguments, Tools.search, read_only=True),
     ToolSpec("memory_update", mcp_text.UPDATE, UpdateArguments, Tools.update, destructive=True),
     ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True, idempotent=False),
+    ToolSpec("memory_summarize", mcp_text.SUMMARIZE, SummarizeArguments, Tools.summarize),
     ToolSpec("memory_feedback", mcp_text.FEEDBACK, FeedbackArguments, Tools.feedback, idempotent=False),
 )
 CORE = 4

@@ -13,14 +13,18 @@ from swagger_ui_bundle import swagger_ui_path
 
 from rearview_pipelines.memory import Draft
 from rearview_pipelines.requests import (
+    EndRequest,
     FeedbackRequest,
     Filters,
     ForgetRequest,
     JobRequest,
     ObserveRequest,
     RecallRequest,
+    StartRequest,
+    SummaryRequest,
     WriteRequest,
 )
+from rearview_pipelines.sessions.requests import PutRequest
 from rearview_serve.wire import Problem
 
 DESCRIPTION = (
@@ -36,6 +40,10 @@ _MODELS: tuple[type[BaseModel], ...] = (
     Filters,
     ForgetRequest,
     JobRequest,
+    StartRequest,
+    PutRequest,
+    EndRequest,
+    SummaryRequest,
     Problem,
 )
 _REF = "#/components/schemas/{model}"
@@ -145,6 +153,52 @@ def job() -> dict[str, Any]:
         **_body(
             _ref(JobRequest), {"snapshot": {"kind": "snapshot"}, "restore": {"kind": "restore", "snapshot": "latest"}}
         ),
+    }
+
+
+def start_session() -> dict[str, Any]:
+    return {
+        "summary": "Begin a session: its state, and memories that bear on its goal",
+        "responses": _problems(401, 403, 422, 429, 503),
+        **_body(_ref(StartRequest), {"goal": {"goal": "Move the billing database to Frankfurt."}}),
+    }
+
+
+def get_session() -> dict[str, Any]:
+    return {
+        "summary": "A session's working memory; 404 after 30 idle minutes",
+        "responses": _problems(401, 403, 404, 422, 429, 503),
+        "openapi_extra": {
+            "parameters": [
+                {"name": name, "in": "query", "required": False, "schema": {"type": "string"}}
+                for name in ("agent", "user")
+            ]
+        },
+    }
+
+
+def put_session() -> dict[str, Any]:
+    example = {"version": 3, "state": {"goal": "Move the billing database.", "next_step": "Stop the writers."}}
+    return {
+        "summary": "Replace a session's state, if it is still at that version",
+        "responses": _problems(401, 403, 404, 409, 413, 422, 429, 503),
+        **_body(_ref(PutRequest), {"state": example}),
+    }
+
+
+def end_session() -> dict[str, Any]:
+    return {
+        "summary": "End a session: an episode in one line, and the facts that were stated in it",
+        "responses": _problems(401, 403, 404, 422, 429, 503),
+        **_body(_ref(EndRequest), {"outcome": {"outcome": "success"}}),
+    }
+
+
+def summarize() -> dict[str, Any]:
+    return {
+        "summary": "Up to ten statements of a session or a text, with the turns that say them",
+        "responses": _problems(401, 403, 404, 413, 422, 429, 503),
+        **_body(_ref(SummaryRequest), {"session": {"session": "chat-17", "store": True}}),
     }
 
 

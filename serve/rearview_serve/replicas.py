@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from ray.serve.handle import DeploymentHandle
 
     from rearview_pipelines.lifecycle.jobs import Job
-    from rearview_pipelines.memory import Memory
+    from rearview_pipelines.memory import Memory, Outcome
     from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
     from rearview_pipelines.recall.boosts import Standing
     from rearview_pipelines.recall.late import LateService
     from rearview_pipelines.receipts import Receipt
     from rearview_pipelines.requests import ObserveRequest
+    from rearview_pipelines.sessions.state import State
+    from rearview_pipelines.sessions.working import Session
     from rearview_pipelines.stores.milvus import MilvusIndex
     from rearview_pipelines.stores.packing import Row
     from rearview_pipelines.write.gone import Forgotten, Scope
@@ -224,6 +226,21 @@ class WriteReplica:
 
     async def observe(self, principal: Principal, request: ObserveRequest, key: str | None) -> list[Receipt]:
         return await (await self._writer()).observe(principal, request, key)
+
+    async def start_session(
+        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: list[str]
+    ) -> Session:
+        return await (await self._writer()).start_session(principal, session, agent, user, goal, seeds)
+
+    async def put_session(
+        self, principal: Principal, session: str, agent: str, user: str, version: int, state: State
+    ) -> Session:
+        return await (await self._writer()).put_session(principal, session, agent, user, version, state)
+
+    async def end_session(
+        self, principal: Principal, session: str, agent: str, user: str, outcome: Outcome | None
+    ) -> list[Receipt]:
+        return await (await self._writer()).end_session(principal, session, agent, user, outcome)
 
     async def release(self, principal: Principal, id_: str) -> Memory:
         return await (await self._writer()).release(principal, id_)

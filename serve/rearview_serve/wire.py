@@ -9,7 +9,9 @@ from pydantic import BaseModel, Field, create_model
 from rearview_pipelines.errors import FieldError, InvalidInput, RearviewError
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.recall.answers import Hidden, Hit, RecallAnswer
+from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import Filters, ListRequest, RecallRequest, TranscriptRequest, WriteRequest, parse
+from rearview_pipelines.sessions.state import State as WorkingState
 
 _OURS = ("tenant", "derived", "signature", "support")
 """Fields of a record that are not shown as they are: the scope's name, and proof for our own use."""
@@ -82,6 +84,35 @@ class FeedbackOut(BaseModel):
     used: int
     helpful: int
     unhelpful: int
+
+
+class SessionOut(BaseModel):
+    """Working memory of a session. `version`: send it back with PUT. `seeds`: memories that it begins with."""
+
+    session: str
+    version: int
+    state: WorkingState
+    task: str | None
+    started_at: str
+    updated_at: str
+    expires_at: str
+    ended: bool
+    seeds: list[HitOut] | None = None  # type: ignore[valid-type]
+
+
+class StatementOut(BaseModel):
+    text: str
+    kind: str
+    tags: list[str]
+    turns: list[int]
+
+
+class SummaryOut(BaseModel):
+    """`mode`: model, or extractive: sentences as they were said."""
+
+    mode: Literal["model", "extractive"]
+    statements: list[StatementOut]
+    receipts: list[Receipt] | None = None
 
 
 class Started(BaseModel):

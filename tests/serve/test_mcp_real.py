@@ -25,7 +25,14 @@ async def tour(client: Client) -> None:
     """Write, search, update, forget; as an agent would."""
     mark = uuid.uuid4().hex[:8]
     tools = {t.name for t in (await client.list_tools()).tools}
-    assert tools == {"memory_write", "memory_search", "memory_update", "memory_forget", "memory_feedback"}
+    assert tools == {
+        "memory_write",
+        "memory_search",
+        "memory_update",
+        "memory_forget",
+        "memory_summarize",
+        "memory_feedback",
+    }
     [receipt] = (await call(client, "memory_write", text=f"Project {mark} deploys with blue-green.", kind="decision"))[
         "receipts"
     ]

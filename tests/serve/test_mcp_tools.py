@@ -29,7 +29,14 @@ async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
 async def test_the_tools_and_their_hints(service: MemoryService) -> None:
     async with Client(server(service)) as client:
         tools = {t.name: t for t in (await client.list_tools()).tools}
-        assert set(tools) == {"memory_write", "memory_search", "memory_update", "memory_forget", "memory_feedback"}
+        assert set(tools) == {
+            "memory_write",
+            "memory_search",
+            "memory_update",
+            "memory_forget",
+            "memory_summarize",
+            "memory_feedback",
+        }
         assert tools["memory_search"].annotations.read_only_hint
         assert tools["memory_forget"].annotations.destructive_hint
         parameters = {p for t in tools.values() for p in t.input_schema["properties"]}

@@ -83,12 +83,29 @@ class Transcripts:
         while len(self._next) > MOST:
             self._next.popitem(last=False)
 
-    async def page(self, principal: Principal, session: str, start: int, limit: int, now: datetime) -> Page:
-        """Turns from number `start` on that the principal may see and that are not over their time."""
+    async def page(
+        self,
+        principal: Principal,
+        session: str,
+        start: int,
+        limit: int,
+        now: datetime,
+        *,
+        since: datetime | None = None,
+        of: tuple[str, str] | None = None,
+    ) -> Page:
+        """Turns from number `start` on that the principal may see and that are not over their time.
+
+        `since`: only what was observed from then on; `of`: only what this agent and user observed.
+        """
         found: list[dict[str, Any]] = []
         for name in await self._store.keys(_folder(principal.tenant, session)):
             body = await self._read(name, principal.tenant)
             if body is None or not _sees(principal, body) or self._over(body, now):
+                continue
+            if since is not None and datetime.fromisoformat(body["at"]) < since:
+                continue
+            if of is not None and (body["agent"], body["user"]) != of:
                 continue
             for turn in body["turns"]:
                 if turn["turn"] < start:

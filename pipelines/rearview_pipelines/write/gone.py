@@ -7,6 +7,7 @@ from datetime import datetime
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.sessions.working import WorkingMemory
 from rearview_pipelines.write import edit, forgetting
 from rearview_pipelines.write.item import Tools
 
@@ -50,6 +51,7 @@ async def forgotten(
     scope: Scope,
     tools: Tools,
     transcripts: Transcripts | None,
+    working: WorkingMemory | None,
     note: Callable[[Sequence[str]], Awaitable[None]],
 ) -> Forgotten:
     """Forget under the writer's lock. Raises NotFound or Forbidden before anything is touched.
@@ -73,6 +75,8 @@ async def forgotten(
         done.ids += [memory.id for memory in chunk]
     if transcripts is not None:
         await _transcripts(principal, scope, memories, transcripts, done)
+    if working is not None:
+        done.places["sessions"] = await _sessions(principal, scope, memories, working)
     if scope.user is not None:
         await tools.handouts.forget(principal.tenant, scope.user)
     return done
@@ -92,6 +96,20 @@ async def _own(principal: Principal, scope: Scope, tools: Tools) -> list[Memory]
 def _is_cold(memory: Memory, tools: Tools) -> bool:
     recorded = tools.ledger.head.get(memory.tenant, memory.id)
     return recorded is not None and recorded.cold
+
+
+async def _sessions(principal: Principal, scope: Scope, memories: Sequence[Memory], working: WorkingMemory) -> int:
+    """Working memory that says what is forgotten: a whole session's or user's goes, of others what said it."""
+    gone = 0
+    if scope.session is not None or scope.user is not None:
+        gone += await working.forget(principal, scope.session, scope.user)
+    of: dict[str, list[Memory]] = {}
+    for memory in memories:
+        if memory.session is not None and memory.session != scope.session:
+            of.setdefault(memory.session, []).append(memory)
+    for session, said in of.items():
+        gone += await working.scrub(principal.tenant, session, [m.text for m in said], {m.id for m in said})
+    return gone
 
 
 async def _transcripts(

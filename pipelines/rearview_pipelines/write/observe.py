@@ -12,6 +12,7 @@ from rearview_pipelines.principal import Principal
 from rearview_pipelines.privacy.scrub import Found
 from rearview_pipelines.receipts import Receipt, Status
 from rearview_pipelines.requests import ObserveRequest, Turn
+from rearview_pipelines.sessions.keeper import Sessions
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.gate.judge import Gate, gate
@@ -36,7 +37,12 @@ class Seen:
 
 
 async def observe(
-    principal: Principal, request: ObserveRequest, tools: Tools, transcripts: Transcripts, write: Write
+    principal: Principal,
+    request: ObserveRequest,
+    tools: Tools,
+    transcripts: Transcripts,
+    write: Write,
+    sessions: Sessions | None = None,
 ) -> list[Receipt]:
     """A receipt a turn, in order. Raises Unavailable if the turns could not be kept; a retry is harmless.
 
@@ -82,6 +88,12 @@ async def observe(
             "turns": [_entry(one.turn, first + n, r) for n, (one, r) in enumerate(zip(seen, done, strict=True))],
         },
     )
+    if sessions is not None:
+        kinds = {place: item.draft.kind for place, item in zip(places, items, strict=True)}
+        turns = [(one.turn, kinds.get(n), r.id) for n, (one, r) in enumerate(zip(seen, done, strict=True))]
+        await sessions.observed(
+            principal, request, agent, user, [t for t, s in zip(turns, seen, strict=True) if not s.refused]
+        )
     return done
 
 

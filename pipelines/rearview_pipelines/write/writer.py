@@ -6,6 +6,7 @@ one upsert and one batch of the ledger. That also is why fifty writers of one te
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,14 +14,18 @@ from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.lifecycle.jobs import Job, JobRunner
 from rearview_pipelines.lifecycle.purge import PurgeNotes
-from rearview_pipelines.memory import Memory, State, Trust
+from rearview_pipelines.memory import Memory, Outcome, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
+from rearview_pipelines.sessions.keeper import Sessions
+from rearview_pipelines.sessions.state import State as WorkingState
 from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.sessions.working import Session, WorkingMemory
 from rearview_pipelines.write import edit, forgetting, moving
+from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.commit import recover, store
 from rearview_pipelines.write.embed import draft_of, embed
 from rearview_pipelines.write.gone import Forgotten, Scope, forgotten
@@ -45,8 +50,13 @@ _Result = TypeVar("_Result")
 
 
 class Writer(Moves):
-    def __init__(self, tools: Tools, transcripts: Transcripts | None = None) -> None:
+    def __init__(
+        self, tools: Tools, transcripts: Transcripts | None = None, working: WorkingMemory | None = None
+    ) -> None:
         self._tools = tools
+        self._kept = None
+        if transcripts is not None and working is not None:
+            self._kept = Sessions(working, transcripts, tools.scrubber, tools.clock)
         self._transcripts = transcripts
         self._sessions: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._lock = asyncio.Lock()
@@ -76,13 +86,54 @@ class Writer(Moves):
 
         async def run() -> list[Receipt]:
             assert self._transcripts is not None
-            one_at_a_time = self._sessions.setdefault((principal.tenant, request.session), asyncio.Lock())
-            async with one_at_a_time:
-                return await observe(principal, request, self._tools, self._transcripts, self._write)
+            async with self._session(principal, request.session):
+                return await observe(principal, request, self._tools, self._transcripts, self._write, self._kept)
 
         if idempotency_key is None:
             return await asyncio.shield(asyncio.ensure_future(run()))
         return await self._answers.once(principal, idempotency_key, [request.model_dump_json()], run)
+
+    def _session(self, principal: Principal, session: str) -> asyncio.Lock:
+        """What happens in one session happens one after the other."""
+        return self._sessions.setdefault((principal.tenant, session), asyncio.Lock())
+
+    async def start_session(
+        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: Sequence[str]
+    ) -> Session:
+        """Begin a session's working memory, or go on with it."""
+        principal.require_writer()
+        async with self._session(principal, session):
+            return await self._sessions_kept().start(principal, session, agent, user, goal, seeds)
+
+    async def put_session(
+        self, principal: Principal, session: str, agent: str, user: str, version: int, state: WorkingState
+    ) -> Session:
+        """Replace a session's state. Raises NotFound, Conflict for another version, InvalidInput for a secret."""
+        principal.require_writer()
+        async with self._session(principal, session):
+            return await self._sessions_kept().replace(principal, session, agent, user, version, state)
+
+    async def end_session(
+        self, principal: Principal, session: str, agent: str, user: str, outcome: Outcome | None
+    ) -> list[Receipt]:
+        """Sum a session up into an episode and facts; answers their receipts. Asked again it answers the same."""
+        principal.require_writer()
+
+        async def run() -> list[Receipt]:
+            async with self._session(principal, session):
+                kept = self._sessions_kept()
+                held, drafts = await kept.leaving(principal, session, agent, user, outcome)
+                items = [replace(item, revives=False) for item in admit(principal, drafts)]
+                receipts = await self._write(items) if items else []
+                await kept.left(principal, held)
+                return receipts
+
+        return await asyncio.shield(asyncio.ensure_future(run()))
+
+    def _sessions_kept(self) -> Sessions:
+        if self._kept is None:
+            raise Conflict("this store keeps no sessions")
+        return self._kept
 
     async def _write(self, items: list[Item]) -> list[Receipt]:
         await self._run(PREPARE, Work(items))
@@ -263,7 +314,8 @@ class Writer(Moves):
         async def note(ids: Sequence[str]) -> None:
             await self._note_purge(principal.tenant, ids)
 
-        done = await forgotten(principal, scope, self._tools, self._transcripts, note)
+        working = self._kept.memory if self._kept is not None else None
+        done = await forgotten(principal, scope, self._tools, self._transcripts, working, note)
         if done.ids:
             done.job = await self._start_purge(principal.tenant)
         return done
