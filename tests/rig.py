@@ -13,6 +13,7 @@ import zstandard
 from rearview_pipelines.ledger.ledger import Ledger
 from rearview_pipelines.lifecycle.jobs import Job
 from rearview_pipelines.lifecycle.policy import Lifecycle
+from rearview_pipelines.models.chat_options import ChatOptions
 from rearview_pipelines.ports import ObjectStore
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.pipeline import RecallPipeline
@@ -24,7 +25,7 @@ from rearview_pipelines.stores.s3_options import S3Options
 from rearview_pipelines.stores.tiers import TieredIndex
 from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder
 from rearview_pipelines.write.writer import Writer
-from rearview_serve.composing import Store, cold_tier, guards, opened_writer, trust
+from rearview_serve.composing import Store, cold_tier, guards, opened_writer, summarizer_of, trust
 from rearview_serve.embedded import close_lite
 from rearview_serve.settings import Settings
 
@@ -66,7 +67,11 @@ class Rig:
 
 @asynccontextmanager
 async def opened(
-    data: Path, clock: FakeClock | None = None, s3: S3Options | None = None, policy: Lifecycle | None = None
+    data: Path,
+    clock: FakeClock | None = None,
+    s3: S3Options | None = None,
+    policy: Lifecycle | None = None,
+    chat: ChatOptions | None = None,
 ) -> AsyncIterator[Rig]:
     settings, clock, embedder = Settings(), clock or FakeClock(), HashEmbedder()
     policy = policy or Lifecycle()
@@ -75,11 +80,13 @@ async def opened(
     milvus = await MilvusIndex.open(uri, model="fake-hash", dimension=DIMENSION)
     hot = HotIndex(milvus, None, DIMENSION, settings.hot_rows)
     store = Store(milvus, hot, uri, "", 10.0)
-    writer, ledger = await opened_writer(parts, store, embedder, clock, settings, policy)
+    writer, ledger = await opened_writer(parts, store, embedder, clock, settings, policy, chat)
     cold = cold_tier(parts, ledger)
     tiers = TieredIndex(hot, cold)
     recaller = RecallPipeline(tiers, embedder, None, parts.keys, clock, ledger, cold=cold)
-    service = MemoryService(writer, recaller, tiers, embedder, None, 0.0, trust(parts, ledger), clock)
+    service = MemoryService(
+        writer, recaller, tiers, embedder, None, 0.0, trust(parts, ledger), clock, summarizer_of(chat)
+    )
     try:
         yield Rig(service, writer, milvus, ledger, clock, parts.objects, data)
     finally:

@@ -7,7 +7,6 @@ RearviewError
 ├── NotFound          unknown, or not yours: the same answer
 ├── Conflict          the memory changed since the caller read it
 ├── TooLarge          the body is over the limit
-├── NotBuilt          a verb of the contract that this version does not have
 ├── RateLimited       too many requests in this second; Retry-After says when
 ├── BrokenLedger      the ledger is not what was written; needs a person
 ├── PatternTooSlow    a pattern of the privacy policy took too long for this text
@@ -77,10 +76,6 @@ class Conflict(RearviewError):
 
 class TooLarge(RearviewError):
     title = "Body too large"
-
-
-class NotBuilt(RearviewError):
-    title = "Not in this version"
 
 
 class SetupError(RearviewError):

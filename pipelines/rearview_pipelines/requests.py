@@ -169,6 +169,27 @@ class SummaryRequest(BaseModel):
         return self
 
 
+class ReflectRequest(BaseModel):
+    """What is to be reflected on: one of `task`, `task_type`, `session`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    task: Name | None = None
+    task_type: Name | None = None
+    session: Name | None = None
+
+    @property
+    def scope(self) -> tuple[str, str]:
+        """(what, its name)."""
+        return next((name, value) for name, value in self if value is not None)
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "ReflectRequest":
+        if sum(value is not None for _, value in self) != 1:
+            raise PydanticCustomError("task", "{reason}", {"reason": "send exactly one of task, task_type, session"})
+        return self
+
+
 class TranscriptRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

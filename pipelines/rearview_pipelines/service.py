@@ -26,6 +26,8 @@ from rearview_pipelines.recall.context import render
 from rearview_pipelines.recall.filters import in_states, where_of
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.receipts import Receipt
+from rearview_pipelines.reflect.pipeline import parameters_of, principal_of
+from rearview_pipelines.reflect.results import Result, Results
 from rearview_pipelines.requests import (
     FeedbackRequest,
     Filters,
@@ -34,6 +36,7 @@ from rearview_pipelines.requests import (
     ListRequest,
     ObserveRequest,
     RecallRequest,
+    ReflectRequest,
     TranscriptRequest,
     WriteRequest,
 )
@@ -102,6 +105,7 @@ class Trust:
     transcripts: Transcripts | None = None
     jobs: Jobs | None = None
     working: WorkingMemory | None = None
+    results: Results | None = None
 
 
 class SystemClock:
@@ -411,6 +415,49 @@ class MemoryService:
         report = await verify(principal.tenant, self._index, trust.reader, trust.keys)
         findings = [{"id": id_, "kind": kind.value} for id_, kind in sorted(report.findings.items())]
         return {"ok": not findings, "checked": report.checked, "findings": findings}
+
+    async def reflect(self, principal: Principal, request: ReflectRequest) -> dict[str, Any]:
+        """Begin a reflection in the caller's scope. Raises NotFound for what nothing is known of."""
+        principal.require_writer()
+        name, value = request.scope
+        scrubbed = self._scrubbed(principal, Filters.model_validate({name: value}))
+        [value] = getattr(scrubbed, name)
+        await self._require_known(principal, name, value)
+        job = await self._writer.start_job(principal.tenant, "reflect", parameters_of(principal, name, value))
+        return {"id": job.id}
+
+    async def _require_known(self, principal: Principal, name: str, value: str) -> None:
+        where = in_states(where_of(principal, Filters.model_validate({name: value})), (State.ACTIVE, State.PENDING))
+        if await self._index.page(principal.tenant, where, None, 1):
+            return
+        transcripts = self._trust.transcripts if self._trust else None
+        now = self._clock.now()
+        if name == "session" and transcripts and (await transcripts.page(principal, value, 0, 1, now)).turns:
+            return
+        raise NotFound(f"nothing is known of this {name.replace('_', ' ')}")
+
+    async def reflection(self, principal: Principal, id_: str) -> dict[str, Any]:
+        """How far a reflection is, and what it found. Raises NotFound for another's."""
+        trust = self._trusted()
+        if trust.jobs is None or trust.results is None:
+            raise NotFound("no such reflection")
+        job = await trust.jobs.get(principal.tenant, id_)
+        mine = principal_of(job).id == principal.id or principal.role is Role.ADMIN
+        if job.kind != "reflect" or not mine:
+            raise NotFound("no such reflection")
+        result = await trust.results.get(principal.tenant, id_) or Result(id_, principal.id)
+        answer = {
+            "id": id_,
+            "status": job.status,
+            "mode": result.mode,
+            "lessons": result.lessons,
+            "errors": result.errors,
+            "improvements": result.improvements,
+            "skipped": result.skipped,
+            "done": job.done,
+            "total": job.total,
+        }
+        return answer | ({"error": job.detail["error"]} if "error" in job.detail else {})
 
     async def quarantine(self, principal: Principal) -> dict[str, Any]:
         """What is held back: memories that screening suspects, and rows that are not as they were written."""

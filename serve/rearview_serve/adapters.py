@@ -17,6 +17,7 @@ from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
+from rearview_pipelines.reflect.lessons import Reinforcement
 from rearview_pipelines.requests import ObserveRequest
 from rearview_pipelines.sessions.state import State
 from rearview_pipelines.sessions.working import Session
@@ -124,6 +125,10 @@ class HandleWriter:
     async def expire(self, tenant: str, ids: Sequence[str]) -> list[str]:
         async with translated("Write"):
             return await self._handle.expire.remote(tenant, list(ids))  # type: ignore[no-any-return]
+
+    async def reinforce(self, tenant: str, again: Sequence[Reinforcement]) -> int:
+        async with translated("Write"):
+            return await self._handle.reinforce.remote(tenant, list(again))  # type: ignore[no-any-return]
 
     async def merge(self, tenant: str, keep: str, others: Sequence[str]) -> int:
         async with translated("Write"):

@@ -20,13 +20,13 @@ def build(arguments: AppArguments | dict[str, Any]) -> Application:
     """The application from its arguments (a dict when Serve reads them from a config file)."""
     typed = arguments if isinstance(arguments, AppArguments) else AppArguments.model_validate(arguments)
     embed = _deployment("Embed", EmbedReplica).bind(typed)
-    reflect = _deployment("Reflect", ReflectReplica, asleep=True).bind()
+    reflect = _deployment("Reflect", ReflectReplica, asleep=True).bind(typed)
     # One replica: it owns the collection, batches its writes and keeps its order.
-    write = _deployment("Write", WriteReplica).bind(typed, embed)
+    write = _deployment("Write", WriteReplica).bind(typed, embed, reflect)
     idle = typed.rerank_folder is None and typed.late_folder is None
     rerank = _deployment("Rerank", RerankReplica, asleep=idle).bind(typed, write)
     recall = _deployment("Recall", serve.ingress()(RecallReplica))
-    return recall.bind(typed, embed, rerank, write, reflect)
+    return recall.bind(typed, embed, rerank, write)
 
 
 def _deployment(name: str, replica: type, *, asleep: bool = False) -> Any:

@@ -17,10 +17,17 @@ from rearview_pipelines.lifecycle.purge import Purge, PurgeNotes
 from rearview_pipelines.lifecycle.snapshots import Snapshots
 from rearview_pipelines.lifecycle.sweep import Owner as SweepOwner
 from rearview_pipelines.lifecycle.sweep import Sweep
+from rearview_pipelines.models.chat import OpenAIChat
+from rearview_pipelines.models.chat_options import ChatOptions
 from rearview_pipelines.ports import Clock, Embedder, ObjectStore
 from rearview_pipelines.privacy.policy import read_policy
 from rearview_pipelines.privacy.scrub import Scrubber
+from rearview_pipelines.reflect.model import ModelSummarizer
+from rearview_pipelines.reflect.pipeline import LessonPort, Reflect
+from rearview_pipelines.reflect.results import Results
 from rearview_pipelines.service import SystemClock, Trust
+from rearview_pipelines.session_service import Summarizer
+from rearview_pipelines.sessions.summary import Extractive
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.sessions.working import WorkingMemory
 from rearview_pipelines.stores.cold import ColdStore
@@ -43,7 +50,7 @@ OBJECTS = "objects"
 """Folder of cold memory, ledger and transcripts, below the data folder."""
 
 
-class Owner(SweepOwner, Restorer, Protocol):
+class Owner(SweepOwner, Restorer, LessonPort, Protocol):
     """The writer, as far as jobs ask it for changes; here or behind a deployment handle."""
 
 
@@ -76,6 +83,7 @@ class Guards:
     witness: Witness
     transcripts: Transcripts
     working: WorkingMemory
+    results: Results
 
     def jobs(self, clock: Clock) -> Jobs:
         return Jobs(self.objects, clock)
@@ -119,6 +127,7 @@ def guards(
         Witness(data / "witness.json"),
         Transcripts(objects, keys, kept),
         WorkingMemory(objects, keys, lifecycle.idle),
+        Results(objects, keys),
     )
 
 
@@ -145,6 +154,7 @@ async def opened_writer(
     clock: Clock,
     arguments: TrustArguments,
     lifecycle: Lifecycle,
+    chat: ChatOptions | None = None,
     elsewhere: Mapping[str, Handler] | None = None,
 ) -> tuple[Writer, Ledger]:
     """The one writer, with its ledger read, what was handed out lately remembered, and its jobs gone on with.
@@ -171,7 +181,8 @@ async def opened_writer(
     writer = Writer(tools, parts.transcripts, parts.working)
     writer.rewriter = Rewriter(store.milvus, store.hot, store.uri, store.token, store.seconds)
     writer.purging = PurgeNotes(parts.objects)
-    shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle)
+    writer.results = parts.results
+    shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle, chat)
     own = shop.handlers() | {"purge": shop.purge(writer, writer.purging)}
     writer.runner = JobRunner(parts.jobs(clock), own | dict(elsewhere or {}))
     writer.runner.beside(_go_on(writer.runner, writer.purging, ledger))
@@ -206,6 +217,7 @@ class Shop:
     parts: Guards
     clock: Clock
     lifecycle: Lifecycle
+    chat: ChatOptions | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """The kinds that may run beside the writer or in a process of their own."""
@@ -225,14 +237,25 @@ class Shop:
             ),
             "snapshot": TakeSnapshot(self.hot, self.cold, self.reader, snapshots, self.clock, self.lifecycle.snapshots),
             "restore": RestoreSnapshot(self.owner, snapshots),
+            "reflect": self.reflect(),
         }
+
+    def reflect(self) -> Handler:
+        model = OpenAIChat(self.chat) if self.chat is not None else None
+        tiers, parts = TieredIndex(self.hot, self.cold), self.parts
+        return Reflect(self.owner, tiers, self.reader, parts.transcripts, parts.results, self.clock, model)
 
     def purge(self, owner: Writer, notes: PurgeNotes) -> Handler:
         return Purge(notes, owner, self.cold, Snapshots(self.parts.objects, self.parts.keys), self.reader)
+
+
+def summarizer_of(chat: ChatOptions | None) -> Summarizer:
+    """By the language model, or extractive where there is none."""
+    return ModelSummarizer(OpenAIChat(chat)) if chat is not None else Extractive()
 
 
 def trust(parts: Guards, reader: LedgerReader | None = None) -> Trust:
     """For a service; `reader`: the writer's own ledger where it is in this process, else one that follows it."""
     follows = reader or LedgerReader(parts.objects, parts.keys, parts.witness)
     jobs = parts.jobs(SystemClock())
-    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts, jobs, parts.working)
+    return Trust(parts.keys, follows, parts.scrubber, parts.transcripts, jobs, parts.working, parts.results)

@@ -21,10 +21,10 @@ from rearview_pipelines.service import MemoryService, SystemClock
 from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.stores.tiers import TieredIndex
-from rearview_serve.composing import Store, cold_tier, guards, opened_writer, trust
+from rearview_serve.composing import Store, cold_tier, guards, opened_writer, summarizer_of, trust
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
-from rearview_serve.settings import Settings, lifecycle_of, s3_options
+from rearview_serve.settings import Settings, chat_options, lifecycle_of, s3_options
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES", str(FLUSH_BYTES))
     with owned(settings.data):
-        lifecycle = lifecycle_of(settings)
+        lifecycle, chat = lifecycle_of(settings), chat_options(settings)
         parts = guards(settings.data, settings, s3_options(settings), lifecycle, lazily=True)
         await parts.objects.check()
         late_model = late_of(settings.late_model)
@@ -74,7 +74,7 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
         clock = SystemClock()
         hot = HotIndex(index, None, embedder.dimension, settings.hot_rows)
         store = Store(index, hot, uri, settings.milvus_token, settings.milvus_timeout)
-        writer, ledger = await opened_writer(parts, store, embedder, clock, settings, lifecycle)
+        writer, ledger = await opened_writer(parts, store, embedder, clock, settings, lifecycle, chat)
         cold = cold_tier(parts, ledger)
         tiers = TieredIndex(hot, cold)
         service = MemoryService(
@@ -96,6 +96,7 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
             reranker,
             settings.floor,
             trust(parts, ledger),
+            summarizer=summarizer_of(chat),
         )
         # While the caller says hello: the first write or recall needs it, listing the tools does not.
         threading.Thread(target=parts.scrubber.warm, name="warm", daemon=True).start()

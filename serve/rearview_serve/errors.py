@@ -9,7 +9,6 @@ STATUS: dict[type[errors.RearviewError], int] = {
     errors.NotFound: 404,
     errors.Conflict: 409,
     errors.TooLarge: 413,
-    errors.NotBuilt: 501,
     errors.RateLimited: 429,
     errors.SetupError: 500,
     errors.Unavailable: 503,

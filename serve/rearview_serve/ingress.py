@@ -50,7 +50,6 @@ class Ingress:
     tokens: TokenStore
     metrics: Metrics
     parts: Mapping[str, Callable[[], Awaitable[object]]]
-    reflect: Callable[[], Awaitable[object]]
     max_body: int
     mcp_seconds: float
     mcp_hosts: tuple[str, ...]
@@ -221,11 +220,6 @@ def _operations(parts: Ingress) -> APIRouter:
     async def stats(request: Request) -> dict[str, Any]:
         """Counts of your tenant's memories by state, and the models in use."""
         return await parts.service.stats(parts.reader(request))
-
-    @router.post("/v1/reflect", status_code=501, include_in_schema=False)
-    async def reflect(request: Request) -> Any:
-        parts.writer(request)
-        return await parts.reflect()
 
     @router.get("/livez")
     async def livez() -> dict[str, bool]:

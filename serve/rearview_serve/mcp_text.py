@@ -52,3 +52,8 @@ SUMMARIZE = (
     "the turns that say it. With store they are remembered too. mode says whether a model wrote them, or they are "
     "sentences as they were said."
 )
+REFLECT = (
+    "After finished tasks: review them and distil rules (when what holds, what to do), each resting on at least two "
+    "episodes, kept as lessons that later searches find. Name a task, a kind of task, or a session. Answers what was "
+    "found; if status is still running it goes on by itself, and its lessons are found by a search later."
+)

@@ -23,6 +23,7 @@ from rearview_pipelines.requests import (
     ForgetRequest,
     OneOrMany,
     RecallRequest,
+    ReflectRequest,
     SummaryRequest,
     WriteRequest,
     parse,
@@ -34,6 +35,8 @@ from rearview_serve.metrics import Metrics
 from rearview_serve.wire import shown_answer
 
 MAX_TOP_K = 20
+REFLECT_SHARE = 0.8
+"""Of the time of a call, that is waited for the end of a reflection; it goes on by itself."""
 RequestId = Annotated[str, Field(strict=True, min_length=1, max_length=128)]
 
 
@@ -114,6 +117,12 @@ class SummarizeArguments(_Arguments):
     session: Name | None = Field(None, description="A session whose turns were observed.")
     text: str | None = Field(None, min_length=1, max_length=2**18, description="Or a text.")
     store: bool = Field(False, description="Also remember the statements.")
+
+
+class ReflectArguments(_Arguments):
+    task: Name | None = Field(None, description="One task.")
+    task_type: Name | None = Field(None, description="Or all tasks of a kind.")
+    session: Name | None = Field(None, description="Or a session.")
 
 
 class Tools:
@@ -234,6 +243,22 @@ class Tools:
 
         return await self._in_time(run(), None)
 
+    async def reflect(self, principal: Principal, arguments: ReflectArguments) -> dict[str, Any]:
+        """Begin, and wait for the end as long as a call may take."""
+
+        async def run() -> dict[str, Any]:
+            asked = parse(ReflectRequest, arguments.model_dump(exclude_none=True))
+            id_ = (await self._service.reflect(principal, asked))["id"]
+            end = asyncio.get_running_loop().time() + self._seconds * REFLECT_SHARE
+            while True:
+                found = await self._service.reflection(principal, id_)
+                if found["status"] not in ("queued", "running") or asyncio.get_running_loop().time() > end:
+                    lessons = [await self._service.get(principal, lesson) for lesson in found["lessons"]]
+                    return found | {"lesson_texts": [lesson.text for lesson in lessons]}
+                await asyncio.sleep(0.1)
+
+        return await self._in_time(run(), None)
+
     async def _weaken(self, principal: Principal, ids: Sequence[str], *, dry_run: bool) -> dict[str, Any]:
         """Halve the importance of what is still in use; all are read before the first is changed."""
         memories = [await self._service.get(principal, id_) for id_ in ids]
@@ -282,6 +307,7 @@ SPECS = (
     ToolSpec("memory_update", mcp_text.UPDATE, UpdateArguments, Tools.update, destructive=True),
     ToolSpec("memory_forget", mcp_text.FORGET, ForgetArguments, Tools.forget, destructive=True, idempotent=False),
     ToolSpec("memory_summarize", mcp_text.SUMMARIZE, SummarizeArguments, Tools.summarize),
+    ToolSpec("memory_reflect", mcp_text.REFLECT, ReflectArguments, Tools.reflect),
     ToolSpec("memory_feedback", mcp_text.FEEDBACK, FeedbackArguments, Tools.feedback, idempotent=False),
 )
 CORE = 4

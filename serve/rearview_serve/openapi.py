@@ -20,6 +20,7 @@ from rearview_pipelines.requests import (
     JobRequest,
     ObserveRequest,
     RecallRequest,
+    ReflectRequest,
     StartRequest,
     SummaryRequest,
     WriteRequest,
@@ -44,6 +45,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     PutRequest,
     EndRequest,
     SummaryRequest,
+    ReflectRequest,
     Problem,
 )
 _REF = "#/components/schemas/{model}"
@@ -191,6 +193,14 @@ def end_session() -> dict[str, Any]:
         "summary": "End a session: an episode in one line, and the facts that were stated in it",
         "responses": _problems(401, 403, 404, 422, 429, 503),
         **_body(_ref(EndRequest), {"outcome": {"outcome": "success"}}),
+    }
+
+
+def reflect() -> dict[str, Any]:
+    return {
+        "summary": "Reflect on a task, a kind of task or a session: two episodes suffice",
+        "responses": _problems(401, 403, 404, 409, 422, 429, 503),
+        **_body(_ref(ReflectRequest), {"kind of task": {"task_type": "deploy"}, "task": {"task": "deploy-17"}}),
     }
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import ray
 from ray import serve
+from ray.serve.handle import DeploymentHandle
 
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.jobs import Handler, Job, Jobs, Progress
 from rearview_pipelines.models.opening import facts_of
 from rearview_pipelines.service import SystemClock
 from rearview_pipelines.stores.hot import HotIndex
+from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_serve.adapters import HandleWriter, translated
 from rearview_serve.arguments import AppArguments
 from rearview_serve.composing import Shop, cold_tier, guards
@@ -37,8 +39,20 @@ class RayHandler:
         job.done, job.total, job.detail = done.done, done.total, done.detail
 
 
-def handlers(arguments: AppArguments, app: str) -> Mapping[str, Handler]:
-    return dict.fromkeys(APART, RayHandler(arguments, app))
+@dataclass(frozen=True)
+class ReflectHandler:
+    """Runs a reflection in the Reflect deployment, which wakes for it."""
+
+    handle: DeploymentHandle
+
+    async def __call__(self, job: Job, progress: Progress) -> None:  # noqa: ARG002  the deployment notes how far it is
+        async with translated("Reflect"):
+            done: Job = await self.handle.reflect.remote(job)
+        job.done, job.total, job.detail = done.done, done.total, done.detail
+
+
+def handlers(arguments: AppArguments, app: str, reflect: DeploymentHandle) -> Mapping[str, Handler]:
+    return {**dict.fromkeys(APART, RayHandler(arguments, app)), "reflect": ReflectHandler(reflect)}
 
 
 # It is tried again by whoever began it, from its record. One call a process: a handle belongs to one event loop.
@@ -49,18 +63,23 @@ def _task(arguments: AppArguments, app: str, job: Job) -> Job:
 
 async def _run(arguments: AppArguments, app: str, job: Job) -> Job:
     quiet()
-    parts, clock = (
-        guards(Path(arguments.data), arguments, arguments.s3, arguments.lifecycle, lazily=True),
-        SystemClock(),
-    )
-    facts = facts_of(*arguments.embed_folders)
-    milvus = await open_index(arguments, facts.name, facts.dimension, create=False)
+    shop, milvus = await opened_shop(arguments, app)
     try:
-        hot = HotIndex(milvus, None, facts.dimension, 0)  # it walks once: holding it would be twice the reading
-        reader = LedgerReader(parts.objects, parts.keys, parts.witness)
-        writer = HandleWriter(serve.get_deployment_handle("Write", app))
-        shop = Shop(writer, hot, cold_tier(parts, reader), reader, parts, clock, arguments.lifecycle)
-        await shop.handlers()[job.kind](job, Progress(Jobs(parts.objects, clock), job))
+        jobs = Jobs(shop.parts.objects, shop.clock)
+        await shop.handlers()[job.kind](job, Progress(jobs, job))
     finally:
         await milvus.close()
     return job
+
+
+async def opened_shop(arguments: AppArguments, app: str) -> tuple[Shop, MilvusIndex]:
+    """What jobs work with in a process of their own: the writer behind its handle, the index as it is."""
+    clock = SystemClock()
+    parts = guards(Path(arguments.data), arguments, arguments.s3, arguments.lifecycle, lazily=True)
+    facts = facts_of(*arguments.embed_folders)
+    milvus = await open_index(arguments, facts.name, facts.dimension, create=False)
+    hot = HotIndex(milvus, None, facts.dimension, 0)  # it walks once: holding it would be twice the reading
+    reader = LedgerReader(parts.objects, parts.keys, parts.witness)
+    writer = HandleWriter(serve.get_deployment_handle("Write", app))
+    cold = cold_tier(parts, reader)
+    return Shop(writer, hot, cold, reader, parts, clock, arguments.lifecycle, arguments.chat), milvus

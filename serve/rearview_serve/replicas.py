@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from ray.serve.handle import DeploymentHandle
 
-    from rearview_pipelines.lifecycle.jobs import Job
+    from rearview_pipelines.lifecycle.jobs import Handler, Job
     from rearview_pipelines.memory import Memory, Outcome
     from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
     from rearview_pipelines.principal import Principal
     from rearview_pipelines.recall.boosts import Standing
     from rearview_pipelines.recall.late import LateService
     from rearview_pipelines.receipts import Receipt
+    from rearview_pipelines.reflect.lessons import Reinforcement
     from rearview_pipelines.requests import ObserveRequest
     from rearview_pipelines.sessions.state import State
     from rearview_pipelines.sessions.working import Session
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 READY_SECONDS = 2.0
 """How long a part may take to say that it is there."""
-WAKE_SECONDS = 30.0
-"""How long a part that sleeps may take to wake and answer."""
 
 
 def quiet() -> None:
@@ -143,20 +142,44 @@ class RerankReplica:
 
 
 class ReflectReplica:
-    """Reflection has an issue of its own; until then this says so."""
+    """Reflections, one after the other as they come; asleep where there are none."""
 
-    async def reflect(self) -> None:
-        from rearview_pipelines.errors import NotBuilt
+    def __init__(self, arguments: AppArguments) -> None:
+        self._arguments = arguments
+        self._opened: asyncio.Task[Handler] | None = None
 
-        raise NotBuilt("reflection is not in this version")
+    async def _handler(self) -> Handler:
+        if self._opened is None or (self._opened.done() and self._opened.exception()):
+            self._opened = asyncio.ensure_future(self._open())
+        return await asyncio.shield(self._opened)
+
+    async def _open(self) -> Handler:
+        from ray import serve
+
+        from rearview_serve.ray_jobs import opened_shop
+
+        quiet()
+        shop, _ = await opened_shop(self._arguments, serve.get_replica_context().app_name)
+        return shop.reflect()
+
+    async def reflect(self, job: Job) -> Job:
+        """Do a job; answers it as it is then."""
+        from rearview_pipelines.lifecycle.jobs import Jobs, Progress
+        from rearview_pipelines.service import SystemClock
+        from rearview_serve.composing import opened_objects
+
+        jobs = Jobs(opened_objects(Path(self._arguments.data), self._arguments.s3), SystemClock())
+        await (await self._handler())(job, Progress(jobs, job))
+        return job
 
 
 class WriteReplica:
     """The one writer of the store. Never more than one replica."""
 
-    def __init__(self, arguments: AppArguments, embed: DeploymentHandle) -> None:
+    def __init__(self, arguments: AppArguments, embed: DeploymentHandle, reflect: DeploymentHandle) -> None:
         self._arguments = arguments
         self._embed = embed
+        self._reflect = reflect
         self._started: asyncio.Task[Writer] | None = None
 
     async def reconfigure(self, _: dict[str, Any]) -> None:
@@ -187,8 +210,8 @@ class WriteReplica:
         index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
         a = self._arguments
         store = Store(milvus, index, a.milvus_uri, a.milvus_token, a.milvus_timeout)
-        handlers = ray_jobs.handlers(a, serve.get_replica_context().app_name)
-        writer, _ = await opened_writer(parts, store, embedder, SystemClock(), a, a.lifecycle, handlers)
+        handlers = ray_jobs.handlers(a, serve.get_replica_context().app_name, self._reflect)
+        writer, _ = await opened_writer(parts, store, embedder, SystemClock(), a, a.lifecycle, a.chat, handlers)
         return writer
 
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:
@@ -208,6 +231,9 @@ class WriteReplica:
 
     async def expire(self, tenant: str, ids: list[str]) -> list[str]:
         return await (await self._writer()).expire(tenant, ids)
+
+    async def reinforce(self, tenant: str, again: list[Reinforcement]) -> int:
+        return await (await self._writer()).reinforce(tenant, again)
 
     async def merge(self, tenant: str, keep: str, others: list[str]) -> int:
         return await (await self._writer()).merge(tenant, keep, others)
@@ -276,10 +302,9 @@ class RecallReplica:
         embed: DeploymentHandle,
         rerank: DeploymentHandle,
         write: DeploymentHandle,
-        reflect: DeploymentHandle,
     ) -> None:
         self._arguments = arguments
-        self._embed, self._rerank, self._write, self._reflect = embed, rerank, write, reflect
+        self._embed, self._rerank, self._write = embed, rerank, write
 
     async def __serve_build_asgi_app__(self) -> FastAPI:
         """Built in the replica, because an app with MCP in it cannot be sent to one."""
@@ -293,7 +318,7 @@ class RecallReplica:
         from rearview_pipelines.stores.tiers import TieredIndex
         from rearview_serve.adapters import HandleEmbedder, HandleLate, HandleReranker, HandleWriter
         from rearview_serve.auth import TokenStore
-        from rearview_serve.composing import cold_tier, guards, trust
+        from rearview_serve.composing import cold_tier, guards, summarizer_of, trust
         from rearview_serve.ingress import Ingress, create_app
         from rearview_serve.limits import Limits
         from rearview_serve.metrics import Metrics
@@ -333,6 +358,7 @@ class RecallReplica:
             reranker,
             arguments.floor,
             trusted,
+            summarizer=summarizer_of(arguments.chat),
         )
         parts = {
             "index": _in_time("index", service.ping),
@@ -345,7 +371,6 @@ class RecallReplica:
                 TokenStore(Path(arguments.data)),
                 Metrics(),
                 parts,
-                _in_time("reflect", self._reflect.reflect.remote, WAKE_SECONDS),
                 arguments.max_body,
                 arguments.mcp_seconds,
                 tuple(arguments.mcp_hosts),

@@ -13,6 +13,7 @@ from rearview_pipelines.receipts import WriteAnswer
 from rearview_pipelines.requests import (
     EndRequest,
     ObserveRequest,
+    ReflectRequest,
     StartRequest,
     SummaryRequest,
     TranscriptRequest,
@@ -92,6 +93,17 @@ def router(parts: "Ingress") -> APIRouter:
         receipts = await parts.service.sessions.end(principal, session_name(id), asked)
         parts.metrics.wrote(receipts)
         return JSONResponse({"receipts": [r.model_dump(mode="json") for r in receipts]})
+
+    @router.post("/reflect", status_code=202, response_model=wire.Started, **openapi.reflect())
+    async def reflect(request: Request) -> Any:
+        principal = parts.writer(request)
+        asked = parse(ReflectRequest, await parts.body(request))
+        return JSONResponse(await parts.service.reflect(principal, asked), 202)
+
+    @router.get("/reflections/{id}", response_model=wire.ReflectionOut, **openapi.errors())
+    async def reflection(id: str, request: Request) -> Any:
+        """How far a reflection is, and what it found: lessons by id, what went wrong, what to do better."""
+        return JSONResponse(await parts.service.reflection(parts.reader(request), id))
 
     @router.post("/summarize", response_model=wire.SummaryOut, **openapi.summarize())
     async def summarize(request: Request) -> Any:

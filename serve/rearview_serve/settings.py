@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.lifecycle.policy import Lifecycle
+from rearview_pipelines.models.chat_options import ChatOptions
 from rearview_pipelines.models.export import PACKAGED
 from rearview_pipelines.models.export_late import late_of
 from rearview_pipelines.requests import MAX_DEADLINE_MS, MAX_TOP_K
@@ -148,6 +149,16 @@ class Settings(BaseSettings):
     )
     merge_days: float = Field(7, ge=0, description="Days between two merges of near-duplicates. 0: never.")
     snapshots: int = Field(7, ge=1, description="Snapshots of a tenant that are kept.")
+    chat_url: str = Field(
+        "",
+        description="Base URL of an OpenAI-compatible server, ending in /v1. Empty: reflection is extractive.",
+    )
+    chat_model: str = Field("", description="Name of the language model there.")
+    chat_key: str = Field("", repr=False, description="Its key. Empty: none is sent.")
+    chat_seconds: float = Field(60, gt=0, description="Seconds that one answer of it may take.")
+    chat_retries: int = Field(2, ge=0, description="How often a timeout, a 429 or a server's error is tried again.")
+    chat_concurrency: int = Field(2, ge=1, description="Answers of it that are waited for at once.")
+    chat_tokens_a_day: int = Field(0, ge=0, description="Tokens a day, in and out, after which it rests. 0: no limit.")
     rate_recall: float = Field(
         500, ge=0, description="Recall requests a second of one principal, burst 2x. 0: no limit."
     )
@@ -223,6 +234,23 @@ def lifecycle_of(settings: Settings) -> Lifecycle:
         ttl=settings.ttl,
         merge_days=settings.merge_days,
         snapshots=settings.snapshots,
+    )
+
+
+def chat_options(settings: Settings) -> ChatOptions | None:
+    """The language model; None: there is none. Raises SetupError for a URL without a model."""
+    if not settings.chat_url:
+        return None
+    if not settings.chat_model:
+        raise SetupError("REARVIEW_CHAT_MODEL: a name is needed beside REARVIEW_CHAT_URL")
+    return ChatOptions(
+        settings.chat_url,
+        settings.chat_model,
+        key=settings.chat_key,
+        seconds=settings.chat_seconds,
+        retries=settings.chat_retries,
+        concurrency=settings.chat_concurrency,
+        tokens_a_day=settings.chat_tokens_a_day,
     )
 
 

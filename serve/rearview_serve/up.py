@@ -31,7 +31,15 @@ from rearview_serve.client import Client
 from rearview_serve.composing import guards
 from rearview_serve.log_pipe import rotating_pipe
 from rearview_serve.milvus_process import MilvusProcess
-from rearview_serve.settings import Settings, lifecycle_of, models_of, recall_defaults, s3_options, trust_settings
+from rearview_serve.settings import (
+    Settings,
+    chat_options,
+    lifecycle_of,
+    models_of,
+    recall_defaults,
+    s3_options,
+    trust_settings,
+)
 
 READY_SECONDS = 60.0
 WATCH_SECONDS = 2.0
@@ -139,6 +147,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         hot_rows=settings.hot_rows,
         s3=s3,
         lifecycle=lifecycle_of(settings),
+        chat=chat_options(settings),
         embed_folder=str(embed.absolute()),
         embed_other_folder=str(other.absolute()) if other else None,
         rerank_folder=str(rerank.absolute()) if rerank else None,

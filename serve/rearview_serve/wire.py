@@ -115,6 +115,21 @@ class SummaryOut(BaseModel):
     receipts: list[Receipt] | None = None
 
 
+class ReflectionOut(BaseModel):
+    """What a reflection found. `mode`: model, or extractive: in the words of the episodes."""
+
+    id: str
+    status: Literal["queued", "running", "done", "failed"]
+    mode: Literal["model", "extractive"]
+    lessons: list[str]
+    errors: list[str]
+    improvements: list[str]
+    skipped: dict[str, int]
+    done: int
+    total: int
+    error: str | None = None
+
+
 class Started(BaseModel):
     """Work that goes on after the answer: ask for it by its id."""
 

@@ -277,7 +277,8 @@ def test_an_idempotency_key_gives_the_first_answer(http: httpx.Client) -> None:
 
 
 def test_reflection_says_that_it_is_not_built(http: httpx.Client) -> None:
-    assert problem(http.post("/v1/reflect", json={"task": "t"}), 501)["retryable"] is False
+    problem(http.post("/v1/reflect", json={"task": "no such task"}), 404)
+    problem(http.post("/v1/reflect", json={"task": "t", "session": "s"}), 422)
 
 
 def test_openapi_describes_what_is_answered(http: httpx.Client) -> None:

@@ -4,12 +4,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.principal import Principal
+from rearview_pipelines.reflect.results import Results
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.sessions.working import WorkingMemory
 from rearview_pipelines.write import edit, forgetting
-from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.commit import store
+from rearview_pipelines.write.item import Tools, Work
+from rearview_pipelines.write.rejudge import rejudged
 
 BATCH = 256
 """Memories forgotten in one batch of the ledger."""
@@ -30,7 +34,8 @@ class Scope:
 
 @dataclass
 class Forgotten:
-    """What went. `places`: how many, by where. `rejudged`: lessons that rested on it. `job`: takes the bytes."""
+    """What went. `places`: how many, by where. `rejudged`: lessons that rested on it, and of which `kinds` of
+    task. `job`: takes the bytes."""
 
     ids: list[str] = field(default_factory=list)
     places: dict[str, int] = field(
@@ -38,6 +43,7 @@ class Forgotten:
     )
     rejudged: list[str] = field(default_factory=list)
     kept_until: dict[str, str] = field(default_factory=dict)
+    kinds: list[str] = field(default_factory=list)
     job: str | None = None
 
     def held(self, place: str, until: datetime | None) -> None:
@@ -52,6 +58,7 @@ async def forgotten(
     tools: Tools,
     transcripts: Transcripts | None,
     working: WorkingMemory | None,
+    results: Results | None,
     note: Callable[[Sequence[str]], Awaitable[None]],
 ) -> Forgotten:
     """Forget under the writer's lock. Raises NotFound or Forbidden before anything is touched.
@@ -60,6 +67,10 @@ async def forgotten(
     """
     memories = await _own(principal, scope, tools)
     done = Forgotten()
+    derived = await rejudged(principal.tenant, memories, tools)
+    done.rejudged, done.kinds = derived.ids, derived.kinds
+    done.places["lessons"] = len(derived.ids)
+    memories += derived.gone
     if memories:
         await note([memory.id for memory in memories])
     if tools.cold is not None and memories:
@@ -73,6 +84,15 @@ async def forgotten(
             for memory in chunk:
                 tools.changes.note(principal.tenant, memory.id)
         done.ids += [memory.id for memory in chunk]
+    if derived.kept:
+        work = Work([])
+        for before, after in derived.kept:
+            work.change(Op.UPDATE, before, after)
+        await store(work, tools)
+        for before, _ in derived.kept:
+            tools.changes.note(principal.tenant, before.id)
+    if results is not None:
+        await results.forget(principal.tenant, [*done.ids, *done.rejudged])
     if transcripts is not None:
         await _transcripts(principal, scope, memories, transcripts, done)
     if working is not None:

@@ -5,10 +5,12 @@ from datetime import datetime
 
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.reflect.lessons import Reinforcement
 from rearview_pipelines.write.item import Tools, Work
 from rearview_pipelines.write.known import is_sound, stands
 
 MOST_TAGS = 32
+MOST_SOURCES = 64
 
 
 async def merged(tenant: str, keep: str, others: Sequence[str], tools: Tools) -> Work | None:
@@ -42,7 +44,9 @@ def _strengthened(held: Memory, gone: Sequence[Memory], now: datetime) -> Memory
     """What stays, with what the others add: sources, tags, the highest importance and confidence."""
     support = tuple(dict.fromkeys((*held.support, *(mark for m in gone for mark in m.support))))
     tags = tuple(dict.fromkeys((*held.tags, *(tag for m in gone for tag in m.tags))))[:MOST_TAGS]
-    derived = tuple(dict.fromkeys((*held.source.derived_from, *(i for m in gone for i in m.source.derived_from))))[:64]
+    derived = tuple(dict.fromkeys((*held.source.derived_from, *(i for m in gone for i in m.source.derived_from))))[
+        :MOST_SOURCES
+    ]
     return held.model_copy(
         update={
             "support": support,
@@ -54,3 +58,25 @@ def _strengthened(held: Memory, gone: Sequence[Memory], now: datetime) -> Memory
             "updated_at": now,
         }
     )
+
+
+async def reinforced(tenant: str, again: Sequence[Reinforcement], tools: Tools) -> Work:
+    """The batch that notes what lessons rest on now; empty where nothing is new."""
+    work = Work([])
+    found = await tools.index.get(tenant, [one.id for one in again])
+    for one in again:
+        held = found.get(one.id)
+        if held is None or held.state is not State.ACTIVE or not is_sound(held, tools):
+            continue
+        sources = tuple(dict.fromkeys((*held.source.derived_from, *one.sources)))[-MOST_SOURCES:]
+        same = (sources, one.confidence, one.data) == (held.source.derived_from, held.confidence, held.data)
+        if not same:
+            update = {
+                "source": held.source.model_copy(update={"derived_from": sources}),
+                "confidence": one.confidence,
+                "data": one.data,
+                "version": held.version + 1,
+                "updated_at": tools.clock.now(),
+            }
+            work.change(Op.CONFIRM, held, held.model_copy(update=update))
+    return work

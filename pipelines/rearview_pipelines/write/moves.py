@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 from rearview_pipelines.errors import Conflict, Unavailable
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import State
+from rearview_pipelines.reflect.lessons import Reinforcement
 from rearview_pipelines.stores.packing import Row
 from rearview_pipelines.stores.rewriting import Rewriter
 from rearview_pipelines.write import forgetting, merging, moving
@@ -91,6 +92,17 @@ class Moves:
             return sum(change.op is Op.SUPERSEDE for change in work.others.values())
 
         return await self._moved(merged)
+
+    async def reinforce(self, tenant: str, again: Sequence[Reinforcement]) -> int:
+        """Lessons that were found again rest on more, and are as sure as that makes them; answers how many changed."""
+
+        async def reinforced() -> int:
+            work = await merging.reinforced(tenant, again, self._tools)
+            if work.others:
+                await store(work, self._tools)
+            return len(work.others)
+
+        return await self._moved(reinforced)
 
     async def tidy(self, tenant: str, least: float) -> int:
         """Write cold segments anew of which a share under `least` counts; answers how many copies were dropped."""

@@ -19,6 +19,7 @@ from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.boosts import Standing
 from rearview_pipelines.receipts import Receipt
+from rearview_pipelines.reflect.results import Results
 from rearview_pipelines.requests import MAX_BATCH, ObserveRequest
 from rearview_pipelines.sessions.keeper import Sessions
 from rearview_pipelines.sessions.state import State as WorkingState
@@ -66,6 +67,7 @@ class Writer(Moves):
         self._unsure = True
         self.runner: JobRunner | None = None
         self.purging: PurgeNotes | None = None
+        self.results: Results | None = None
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
         """Store admitted items; answers their receipts in order once they are stored and recorded.
@@ -315,9 +317,11 @@ class Writer(Moves):
             await self._note_purge(principal.tenant, ids)
 
         working = self._kept.memory if self._kept is not None else None
-        done = await forgotten(principal, scope, self._tools, self._transcripts, working, note)
+        done = await forgotten(principal, scope, self._tools, self._transcripts, working, self.results, note)
         if done.ids:
             done.job = await self._start_purge(principal.tenant)
+        for kind in done.kinds if self.runner is not None else ():
+            await self.start_job(principal.tenant, "reflect", {"task_type": kind})
         return done
 
     async def _note_purge(self, tenant: str, ids: Sequence[str]) -> None:

@@ -10,7 +10,18 @@ from urllib.parse import quote
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.lifecycle.transfer import lines_of
 from rearview_pipelines.principal import Principal
-from rearview_pipelines.requests import FeedbackRequest, Filters, ForgetRequest, JobRequest, ObserveRequest, parse
+from rearview_pipelines.requests import (
+    EndRequest,
+    FeedbackRequest,
+    Filters,
+    ForgetRequest,
+    JobRequest,
+    ObserveRequest,
+    ReflectRequest,
+    StartRequest,
+    SummaryRequest,
+    parse,
+)
 from rearview_pipelines.service import MemoryService
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
@@ -32,6 +43,10 @@ class Backend(Protocol):
     def list_memories(self, query: dict[str, list[str]]) -> Any: ...
     def forget(self, body: Any) -> Any: ...
     def start_job(self, body: Any) -> Any: ...
+    def reflect(self, body: Any) -> Any: ...
+    def reflection(self, id_: str) -> Any: ...
+    def session(self, verb: str, session: str, body: Any) -> Any: ...
+    def summarize(self, body: Any) -> Any: ...
     def export(self, filters: Any) -> Iterator[bytes]: ...
     def import_(self, file: IO[bytes]) -> Any: ...
     def job(self, id_: str) -> Any: ...
@@ -65,6 +80,22 @@ class RemoteBackend:
 
     def start_job(self, body: Any) -> Any:
         return self._client.call("POST", "/v1/jobs", body)
+
+    def reflect(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/reflect", body)
+
+    def reflection(self, id_: str) -> Any:
+        time.sleep(POLL_SECONDS)
+        return self._client.call("GET", f"/v1/reflections/{_segment(id_)}")
+
+    def session(self, verb: str, session: str, body: Any) -> Any:
+        path = f"/v1/sessions/{_segment(session)}"
+        if verb == "show":
+            return self._client.call("GET", path)
+        return self._client.call("POST", f"{path}/{verb}", body)
+
+    def summarize(self, body: Any) -> Any:
+        return self._client.call("POST", "/v1/summarize", body)
 
     def export(self, filters: Any) -> Iterator[bytes]:
         return self._client.lines("POST", "/v1/export", filters)
@@ -135,6 +166,29 @@ class LocalBackend:
 
     def start_job(self, body: Any) -> Any:
         return self._run(self._service.start_job(self._principal, parse(JobRequest, body)))
+
+    def reflect(self, body: Any) -> Any:
+        return self._run(self._service.reflect(self._principal, parse(ReflectRequest, body)))
+
+    def reflection(self, id_: str) -> Any:
+        async def later() -> Any:
+            await asyncio.sleep(POLL_SECONDS)
+            return await self._service.reflection(self._principal, id_)
+
+        return self._run(later())
+
+    def session(self, verb: str, session: str, body: Any) -> Any:
+        sessions, who = self._service.sessions, self._principal
+        if verb == "show":
+            return self._run(sessions.get(who, session, None, None))
+        if verb == "end":
+            receipts = self._run(sessions.end(who, session, parse(EndRequest, body)))
+            return {"receipts": [receipt.model_dump(mode="json") for receipt in receipts]}
+        begun = self._run(sessions.start(who, session, parse(StartRequest, body)))
+        return begun | {"seeds": [wire.shown(hit) for hit in begun["seeds"]]}
+
+    def summarize(self, body: Any) -> Any:
+        return self._run(self._service.sessions.summarize(self._principal, parse(SummaryRequest, body)))
 
     def export(self, filters: Any) -> Iterator[bytes]:
         lines = self._service.export(self._principal, parse(Filters, filters))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rearview_pipelines.errors import InvalidInput, RearviewError
-from rearview_serve.cli import evaluate, lifecycle, models, tokens, transfer, trust
+from rearview_serve.cli import evaluate, hindsight, lifecycle, models, tokens, transfer, trust
 from rearview_serve.cli.backend import connected
 from rearview_serve.cli.options import Data, Json, object_of
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
@@ -28,6 +28,9 @@ app.command()(trust.observe)
 app.command()(trust.verify)
 for verb in (lifecycle.forget, lifecycle.sweep, lifecycle.snapshot, lifecycle.restore, lifecycle.purge):
     app.command()(verb)
+app.add_typer(hindsight.session, name="session")
+app.command()(hindsight.summarize)
+app.command()(hindsight.reflect)
 app.command("export")(transfer.export)
 app.command("import")(transfer.import_)
 
