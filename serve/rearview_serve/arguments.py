@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from rearview_pipelines.lifecycle.policy import Lifecycle
+from rearview_pipelines.lifecycle.schedule import Timetable
 from rearview_pipelines.models.chat_options import ChatOptions
 from rearview_pipelines.stores.s3_options import S3Options
 
@@ -41,6 +42,7 @@ class AppArguments(BaseModel):
     poison_threshold: float = Field(0.7, ge=0, le=1, description="Suspicion from which a memory is quarantined.")
     quota: int | None = Field(None, ge=1, description="Memories a tenant. None: no limit.")
     chat: ChatOptions | None = Field(None, description="The language model. None: reflection is extractive.")
+    timetable: Timetable | None = Field(None, description="What the writer begins by the clock. None: nothing.")
     lifecycle: Lifecycle = Field(default_factory=Lifecycle, description="How long memories stay hot, and at all.")
     rate_recall: float = Field(500, ge=0, description="Recall requests a second of one principal. 0: no limit.")
     rate_write: float = Field(200, ge=0, description="Write requests a second of one principal. 0: no limit.")

@@ -14,6 +14,7 @@ from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs
 from rearview_pipelines.lifecycle.keeping import Restorer, RestoreSnapshot, TakeSnapshot
 from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.lifecycle.purge import Purge, PurgeNotes
+from rearview_pipelines.lifecycle.schedule import Ended, Schedule, Timetable
 from rearview_pipelines.lifecycle.snapshots import Snapshots
 from rearview_pipelines.lifecycle.sweep import Owner as SweepOwner
 from rearview_pipelines.lifecycle.sweep import Sweep
@@ -155,11 +156,13 @@ async def opened_writer(
     arguments: TrustArguments,
     lifecycle: Lifecycle,
     chat: ChatOptions | None = None,
+    timetable: Timetable | None = None,
     elsewhere: Mapping[str, Handler] | None = None,
 ) -> tuple[Writer, Ledger]:
     """The one writer, with its ledger read, what was handed out lately remembered, and its jobs gone on with.
 
-    `elsewhere`: who does the work of some kinds in the place of this process.
+    `timetable` of None: nothing begins by the clock. `elsewhere`: who does the work of some kinds in the place of
+    this process.
     """
     ledger = Ledger(parts.objects, parts.keys, parts.witness, clock.now)
     cold = cold_tier(parts, ledger)
@@ -182,10 +185,14 @@ async def opened_writer(
     writer.rewriter = Rewriter(store.milvus, store.hot, store.uri, store.token, store.seconds)
     writer.purging = PurgeNotes(parts.objects)
     writer.results = parts.results
+    writer.ended = Ended(parts.objects)
     shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle, chat)
     own = shop.handlers() | {"purge": shop.purge(writer, writer.purging)}
     writer.runner = JobRunner(parts.jobs(clock), own | dict(elsewhere or {}))
     writer.runner.beside(_go_on(writer.runner, writer.purging, ledger))
+    if timetable is not None:
+        due = Schedule(writer, writer.runner.jobs, writer.ended, parts.objects, tools.index, ledger, clock, timetable)
+        writer.runner.beside(due.run())
     return writer, ledger
 
 

@@ -211,7 +211,9 @@ class WriteReplica:
         a = self._arguments
         store = Store(milvus, index, a.milvus_uri, a.milvus_token, a.milvus_timeout)
         handlers = ray_jobs.handlers(a, serve.get_replica_context().app_name, self._reflect)
-        writer, _ = await opened_writer(parts, store, embedder, SystemClock(), a, a.lifecycle, a.chat, handlers)
+        writer, _ = await opened_writer(
+            parts, store, embedder, SystemClock(), a, a.lifecycle, a.chat, a.timetable, handlers
+        )
         return writer
 
     async def write(self, principal: Principal, items: list[Item], key: str | None) -> list[Receipt]:

@@ -1,8 +1,10 @@
 """Every setting, read once from REARVIEW_* variables. `rearview settings` prints this page."""
 
 import re
+from datetime import time
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import user_cache_path
 from pydantic import Field, ValidationError
@@ -10,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from rearview_pipelines.errors import SetupError
 from rearview_pipelines.lifecycle.policy import Lifecycle
+from rearview_pipelines.lifecycle.schedule import Timetable
 from rearview_pipelines.models.chat_options import ChatOptions
 from rearview_pipelines.models.export import PACKAGED
 from rearview_pipelines.models.export_late import late_of
@@ -149,6 +152,16 @@ class Settings(BaseSettings):
     )
     merge_days: float = Field(7, ge=0, description="Days between two merges of near-duplicates. 0: never.")
     snapshots: int = Field(7, ge=1, description="Snapshots of a tenant that are kept.")
+    nightly: str = Field(
+        "03:30",
+        pattern="^(|([01][0-9]|2[0-3]):[0-5][0-9])$",
+        description="When snapshot and sweep run, HH:MM. Empty: not from here, as in a cluster, where CronJobs do.",
+    )
+    zone: str = Field("UTC", description="IANA time zone of that hour.")
+    reflect_by_itself: bool = Field(
+        True,
+        description="Reflect on ended tasks (ten, or after five minutes), and hourly on ten new episodes of a kind.",
+    )
     chat_url: str = Field(
         "",
         description="Base URL of an OpenAI-compatible server, ending in /v1. Empty: reflection is extractive.",
@@ -252,6 +265,16 @@ def chat_options(settings: Settings) -> ChatOptions | None:
         concurrency=settings.chat_concurrency,
         tokens_a_day=settings.chat_tokens_a_day,
     )
+
+
+def timetable_of(settings: Settings) -> Timetable:
+    """What begins by the clock. Raises SetupError for a zone that there is not."""
+    try:
+        ZoneInfo(settings.zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SetupError(f"REARVIEW_ZONE: {settings.zone!r} is no IANA time zone, such as Europe/Berlin") from error
+    at = time.fromisoformat(settings.nightly) if settings.nightly else None
+    return Timetable(at, settings.zone, settings.reflect_by_itself)
 
 
 def recall_defaults(settings: Settings) -> dict[str, Any]:

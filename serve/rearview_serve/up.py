@@ -38,6 +38,7 @@ from rearview_serve.settings import (
     models_of,
     recall_defaults,
     s3_options,
+    timetable_of,
     trust_settings,
 )
 
@@ -148,6 +149,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         s3=s3,
         lifecycle=lifecycle_of(settings),
         chat=chat_options(settings),
+        timetable=timetable_of(settings),
         embed_folder=str(embed.absolute()),
         embed_other_folder=str(other.absolute()) if other else None,
         rerank_folder=str(rerank.absolute()) if rerank else None,

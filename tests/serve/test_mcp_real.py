@@ -31,6 +31,7 @@ async def tour(client: Client) -> None:
         "memory_update",
         "memory_forget",
         "memory_summarize",
+        "memory_reflect",
         "memory_feedback",
     }
     [receipt] = (await call(client, "memory_write", text=f"Project {mark} deploys with blue-green.", kind="decision"))[

@@ -35,6 +35,7 @@ async def test_the_tools_and_their_hints(service: MemoryService) -> None:
             "memory_update",
             "memory_forget",
             "memory_summarize",
+            "memory_reflect",
             "memory_feedback",
         }
         assert tools["memory_search"].annotations.read_only_hint

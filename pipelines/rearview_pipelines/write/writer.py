@@ -14,6 +14,7 @@ from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.lifecycle.jobs import Job, JobRunner
 from rearview_pipelines.lifecycle.purge import PurgeNotes
+from rearview_pipelines.lifecycle.schedule import Ended
 from rearview_pipelines.memory import Memory, Outcome, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
@@ -68,6 +69,7 @@ class Writer(Moves):
         self.runner: JobRunner | None = None
         self.purging: PurgeNotes | None = None
         self.results: Results | None = None
+        self.ended: Ended | None = None
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
         """Store admitted items; answers their receipts in order once they are stored and recorded.
@@ -128,6 +130,9 @@ class Writer(Moves):
                 items = [replace(item, revives=False) for item in admit(principal, drafts)]
                 receipts = await self._write(items) if items else []
                 await kept.left(principal, held)
+                if self.ended is not None and receipts:
+                    now = self._tools.clock.now()
+                    await self.ended.note(principal.tenant, held.task_type, held.task, session, now)
                 return receipts
 
         return await asyncio.shield(asyncio.ensure_future(run()))
