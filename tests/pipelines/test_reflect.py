@@ -15,8 +15,11 @@ from rearview_pipelines.requests import ForgetRequest, ListRequest, ObserveReque
 from tests.chat_server import scripted
 from tests.rig import ADMIN, Rig, opened, traces
 
-FILE = Path(__file__).parents[1] / "data" / "reflection_sets.jsonl"
-SETS = [json.loads(line) for line in FILE.read_text().splitlines()]
+FOLDER = Path(__file__).parents[1] / "data"
+SETS, HELD = (
+    [json.loads(line) for line in (FOLDER / f"reflection_{name}.jsonl").read_text().splitlines()]
+    for name in ("sets", "held")
+)
 DEPLOYS = (
     ("Deployed checkout 4.1 on Friday after warming the cache; pages stayed fast.", "success"),
     ("Friday release of search: warmed the cache first, then switched traffic. No alerts.", "success"),
@@ -58,10 +61,11 @@ async def lessons(rig: Rig, found: dict[str, Any], who: Principal = ADMIN) -> li
     return [await rig.service.get(who, id_) for id_ in found["lessons"]]
 
 
-async def test_planted_rules_are_found_and_cite_their_episodes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sets", [SETS, HELD], ids=["tuned on", "held out"])
+async def test_planted_rules_are_found_and_cite_their_episodes(tmp_path: Path, sets: list[dict[str, Any]]) -> None:
     right = 0
     async with opened(tmp_path) as rig:
-        for one in SETS:
+        for one in sets:
             ids = await told(rig, one["task_type"], [(e["text"], e["outcome"]) for e in one["episodes"]])
             found = await reflected(rig, task_type=one["task_type"])
             assert (found["status"], found["mode"]) == ("done", "extractive"), found
@@ -78,7 +82,7 @@ async def test_planted_rules_are_found_and_cite_their_episodes(tmp_path: Path) -
                 for text in said
             )
         assert (await rig.service.verify(ADMIN))["ok"]
-    assert right >= 0.9 * len(SETS), f"{right} of {len(SETS)}"
+    assert right >= 0.9 * len(sets), f"{right} of {len(sets)}"
 
 
 async def test_two_episodes_suffice_and_one_does_not(tmp_path: Path) -> None:

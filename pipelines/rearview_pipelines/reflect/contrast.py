@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rearview_pipelines.reflect.episodes import Episode
-from rearview_pipelines.reflect.features import DENIED, Clause, table
+from rearview_pipelines.reflect.features import DENIED, Clause, features_of, table
 
 MOST_GROUPS = 600
 LEAST_RIGHT = 0.75
@@ -58,8 +58,11 @@ class _Group:
     where: frozenset[int]
 
 
-def contrasts(episodes: Sequence[Episode], most: int = MOST_RULES) -> list[Contrast]:
-    """The best rules, strongest first; none that rests on what another already explains."""
+def contrasts(episodes: Sequence[Episode], task_type: str | None = None, most: int = MOST_RULES) -> list[Contrast]:
+    """The best rules, strongest first; none that rests on what another already explains.
+
+    What the kind of task is called is no condition: it holds for all of them.
+    """
     known = [at for at, episode in enumerate(episodes) if episode.good is not None]
     good = frozenset(at for at in known if episodes[at].good)
     bad = frozenset(known) - good
@@ -67,6 +70,7 @@ def contrasts(episodes: Sequence[Episode], most: int = MOST_RULES) -> list[Contr
         return []
     least = 1 if len(known) < FEW else 2
     clauses, held = table(episodes, least)
+    held = {feature: where for feature, where in held.items() if feature not in features_of(task_type or "")}
     groups = _groups(held, frozenset(known), least)
     conditions = [*groups, _Group([EVERYWHERE], frozenset(known))]
     found = [contrast for group in groups for contrast in _of_action(group, conditions, good, bad, clauses)]

@@ -59,7 +59,7 @@ def distil(episodes: Sequence[Episode], task_type: str | None) -> Distilled:
         done.skipped["one_episode"] += 1
         return done
     clauses = [clauses_of(episode) for episode in episodes]
-    for contrast in contrasts(episodes):
+    for contrast in contrasts(episodes, task_type):
         lesson = _lesson(contrast, episodes, clauses, task_type)
         if len(lesson.sources) < 2:
             done.skipped["one_source"] += 1
