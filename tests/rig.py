@@ -7,14 +7,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import zstandard
 
+from rearview_pipelines.errors import InvalidInput
 from rearview_pipelines.ledger.ledger import Ledger
 from rearview_pipelines.lifecycle.jobs import Job
+from rearview_pipelines.lifecycle.migrate import Migrations
 from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.models.chat_options import ChatOptions
-from rearview_pipelines.ports import ObjectStore
+from rearview_pipelines.models.following import FollowingEmbedder
+from rearview_pipelines.ports import EmbeddedPart, Embedder, ObjectStore, Passage, Vector
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.requests import WriteRequest
@@ -27,6 +31,7 @@ from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder
 from rearview_pipelines.write.writer import Writer
 from rearview_serve.composing import Store, cold_tier, guards, opened_writer, summarizer_of, trust
 from rearview_serve.embedded import close_lite
+from rearview_serve.embedding import model_of_store
 from rearview_serve.settings import Settings
 
 ADMIN = Principal("default", Role.ADMIN, id="tok_admin")
@@ -65,6 +70,38 @@ class Rig:
         return await runner.jobs.get(tenant, id_)
 
 
+class OtherEmbedder(HashEmbedder):
+    """Another model: other vectors of the same words, in other dimensions."""
+
+    name = "other-hash"
+    dimension = 2 * DIMENSION
+    seconds = 0.0
+
+    async def documents(self, passages: Sequence[Passage]) -> list[tuple[EmbeddedPart, ...]]:
+        await asyncio.sleep(self.seconds)
+        return await super().documents(passages)
+
+    def _vector(self, text: str) -> Vector:
+        half = super()._vector(text)
+        return np.concatenate([half[::-1], half]).astype(np.float32) / np.float32(np.sqrt(2))
+
+
+class FakeModels:
+    """`ModelSource` of the two models of the tests."""
+
+    def __init__(self) -> None:
+        self.other = OtherEmbedder()
+        self.own = HashEmbedder()
+
+    async def open_model(self, name: str) -> Embedder:
+        if name != "other":
+            raise InvalidInput.one("model", "is not there as ONNX", "write it first")
+        return self.other
+
+    async def by_identity(self, identity: str) -> Embedder:
+        return {self.own.name: self.own, self.other.name: self.other}[identity]
+
+
 @asynccontextmanager
 async def opened(
     data: Path,
@@ -72,15 +109,19 @@ async def opened(
     s3: S3Options | None = None,
     policy: Lifecycle | None = None,
     chat: ChatOptions | None = None,
+    models: FakeModels | None = None,
 ) -> AsyncIterator[Rig]:
-    settings, clock, embedder = Settings(), clock or FakeClock(), HashEmbedder()
+    settings, clock = Settings(), clock or FakeClock()
     policy = policy or Lifecycle()
     parts = guards(data, settings, s3, policy, lazily=True)
     uri = str(data / "milvus.db")
-    milvus = await MilvusIndex.open(uri, model="fake-hash", dimension=DIMENSION)
-    hot = HotIndex(milvus, None, DIMENSION, settings.hot_rows)
+    migrations, models = Migrations(parts.objects), models or FakeModels()
+    embedder = FollowingEmbedder(HashEmbedder(), models.by_identity)
+    await embedder.become(await model_of_store(migrations, embedder.name))
+    milvus = await MilvusIndex.open(uri, model=embedder.name, dimension=embedder.dimension)
+    hot = HotIndex(milvus, None, settings.hot_rows)
     store = Store(milvus, hot, uri, "", 10.0)
-    writer, ledger = await opened_writer(parts, store, embedder, clock, settings, policy, chat)
+    writer, ledger = await opened_writer(parts, store, embedder, clock, settings, policy, chat, None, models)
     cold = cold_tier(parts, ledger)
     tiers = TieredIndex(hot, cold)
     recaller = RecallPipeline(tiers, embedder, None, parts.keys, clock, ledger, cold=cold)

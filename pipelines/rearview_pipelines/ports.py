@@ -98,12 +98,15 @@ class Where:
 class Changes:
     """What the writer changed since a reader looked. `ids` of None: it cannot tell, read all again.
 
+    `generation`: the collection that it writes to; "" if it does not say.
+
     `epoch` names the writer's life, `seq` counts its changes; both are sent back the next time.
     """
 
     epoch: str
     seq: int
     ids: tuple[str, ...] | None
+    generation: str = ""
 
 
 class ChangeLog(Protocol):
@@ -233,6 +236,23 @@ class MemoryIndex(Protocol):
 
     `fresh` reads see every acknowledged write; others may lag a second behind on a server.
     """
+
+    @property
+    def model(self) -> str | None:
+        """The embedding model whose vectors it holds; None: it does not know."""
+        ...
+
+    @property
+    def generation(self) -> str:
+        """Which rendition of the store it reads; "" where there is but one."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    async def refresh(self) -> None:
+        """Look which rendition is the one to read now."""
+        ...
 
     async def follow(self, tenant: str, mark: str | None = None) -> None:
         """Bring what is cached of a tenant in step with the writer, once for the reads of one recall.

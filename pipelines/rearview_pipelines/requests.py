@@ -272,6 +272,16 @@ class JobRequest(BaseModel):
 
     kind: Literal["sweep", "snapshot", "restore", "migrate", "reindex", "resign", "purge", "reflect"]
     snapshot: Name | None = Field(None, description="restore: which one; `latest`, or where none is named.")
+    model: Annotated[str, Field(strict=True, min_length=1, max_length=512)] | None = Field(
+        None, description="migrate: the embedding model to move to: a name in the cache, or an exported folder."
+    )
+    rollback: Annotated[bool, Field(strict=True)] = Field(False, description="migrate: take the last one back.")
+    finish: Annotated[bool, Field(strict=True)] = Field(
+        False, description="migrate: let go of the collection that was kept for the way back."
+    )
+    agreement: Ratio | None = Field(
+        None, description="migrate: least share that both models find alike, below which nothing is switched."
+    )
     force: Annotated[bool, Field(strict=True)] = Field(
         False, description="sweep: the clock is right, however long ago the last one was."
     )

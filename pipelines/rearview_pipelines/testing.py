@@ -110,6 +110,13 @@ class ObjectStoreInMemory:
 class MemoryIndexInMemory:
     """`MemoryIndex` over a dictionary, with exact filters and a textbook BM25."""
 
+    model: str | None = None
+    generation = ""
+    dimension = DIMENSION
+
+    async def refresh(self) -> None:
+        """There is but one rendition."""
+
     def __init__(self) -> None:
         self.rows: dict[str, tuple[Memory, tuple[Part, ...]]] = {}
         self.failing = False

@@ -24,6 +24,7 @@ class AppArguments(BaseModel):
     s3: S3Options | None = Field(None, description="Bucket of objects. None: a folder below `data`.")
     embed_folder: str = Field(description="Folder with the embedding model as ONNX.")
     embed_other_folder: str | None = Field(None, description="Folder of a second embedding model. None: one only.")
+    models: str = Field("", description="Folder of models written as ONNX: those that a store may move to.")
     rerank_folder: str | None = Field(None, description="Folder with the reranker as ONNX. None: off.")
     late_folder: str | None = Field(None, description="Folder with the late interaction model as ONNX. None: off.")
     fusion: dict[str, dict[str, float]] = Field(default_factory=dict, description="Weights by kind or language.kind.")

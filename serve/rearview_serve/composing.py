@@ -12,14 +12,16 @@ from rearview_pipelines.errors import BrokenLedger, Unavailable
 from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
 from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs
 from rearview_pipelines.lifecycle.keeping import Restorer, RestoreSnapshot, TakeSnapshot
+from rearview_pipelines.lifecycle.migrate import Migrate, Migrations, ModelSource, taken_up
 from rearview_pipelines.lifecycle.policy import Lifecycle
-from rearview_pipelines.lifecycle.purge import Purge, PurgeNotes
+from rearview_pipelines.lifecycle.purge import Purge, PurgeNotes, Reindex
 from rearview_pipelines.lifecycle.schedule import Ended, Schedule, Timetable
 from rearview_pipelines.lifecycle.snapshots import Snapshots
 from rearview_pipelines.lifecycle.sweep import Owner as SweepOwner
 from rearview_pipelines.lifecycle.sweep import Sweep
 from rearview_pipelines.models.chat import OpenAIChat
 from rearview_pipelines.models.chat_options import ChatOptions
+from rearview_pipelines.models.following import follow_model
 from rearview_pipelines.ports import Clock, Embedder, ObjectStore
 from rearview_pipelines.privacy.policy import read_policy
 from rearview_pipelines.privacy.scrub import Scrubber
@@ -157,12 +159,13 @@ async def opened_writer(
     lifecycle: Lifecycle,
     chat: ChatOptions | None = None,
     timetable: Timetable | None = None,
+    models: ModelSource | None = None,
     elsewhere: Mapping[str, Handler] | None = None,
 ) -> tuple[Writer, Ledger]:
     """The one writer, with its ledger read, what was handed out lately remembered, and its jobs gone on with.
 
-    `timetable` of None: nothing begins by the clock. `elsewhere`: who does the work of some kinds in the place of
-    this process.
+    `timetable` of None: nothing begins by the clock. `models` of None: it never moves to another model. `elsewhere`:
+    who does the work of some kinds in the place of this process.
     """
     ledger = Ledger(parts.objects, parts.keys, parts.witness, clock.now)
     cold = cold_tier(parts, ledger)
@@ -186,8 +189,15 @@ async def opened_writer(
     writer.purging = PurgeNotes(parts.objects)
     writer.results = parts.results
     writer.ended = Ended(parts.objects)
+    writer.snapshots = Snapshots(parts.objects, parts.keys)
     shop = Shop(writer, store.hot, cold, ledger, parts, clock, lifecycle, chat)
-    own = shop.handlers() | {"purge": shop.purge(writer, writer.purging)}
+    own = shop.handlers() | {"purge": shop.purge(writer, writer.purging), "reindex": Reindex(writer)}
+    own["resign"] = Resign(writer, tools.index, parts.keys)
+    if models is not None:
+        migrations = Migrations(parts.objects)
+        own["migrate"] = Migrate(writer, store.hot, store.milvus, ledger, migrations, models)
+        await follow_model(embedder, store.milvus.model)
+        await taken_up(migrations, writer, models)
     writer.runner = JobRunner(parts.jobs(clock), own | dict(elsewhere or {}))
     writer.runner.beside(_go_on(writer.runner, writer.purging, ledger))
     if timetable is not None:

@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from rearview_pipelines.errors import Unavailable
+from rearview_pipelines.lifecycle.migrate import Migrations
 from rearview_pipelines.models.export import cached
 from rearview_pipelines.models.export_late import late_of
+from rearview_pipelines.models.following import FollowingEmbedder
 from rearview_pipelines.models.late import LateEncoder
 from rearview_pipelines.models.opening import open_embedder
 from rearview_pipelines.models.reranker import OnnxReranker
@@ -22,6 +24,7 @@ from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.stores.tiers import TieredIndex
 from rearview_serve.composing import Store, cold_tier, guards, opened_writer, summarizer_of, trust
+from rearview_serve.embedding import Models, model_of_store
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
 from rearview_serve.settings import Settings, chat_options, lifecycle_of, s3_options
@@ -58,7 +61,13 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
             encoder = LateEncoder(cached("late", late_model, settings.models), settings.model_threads)
         folder = cached("embedder", settings.embed_model, settings.models)
         other = cached("embedder", settings.embed_other, settings.models) if settings.embed_other else None
-        embedder = open_embedder(folder, other, settings.model_threads, encoder)
+        configured = open_embedder(folder, other, settings.model_threads, encoder)
+        late_folder = cached("late", late_model, settings.models) if late_model is not None else None
+        migrations = Migrations(parts.objects)
+        models = Models(configured, migrations, settings.models, settings.model_threads, late_folder)
+        embedder = FollowingEmbedder(configured, models.by_identity)
+        identity = await model_of_store(migrations, configured.name)
+        await embedder.become(identity)
         reranker = None
         if settings.rerank_model:
             folder = cached("reranker", settings.rerank_model, settings.models)
@@ -72,9 +81,9 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
             seconds=settings.milvus_timeout,
         )
         clock = SystemClock()
-        hot = HotIndex(index, None, embedder.dimension, settings.hot_rows)
+        hot = HotIndex(index, None, settings.hot_rows)
         store = Store(index, hot, uri, settings.milvus_token, settings.milvus_timeout)
-        writer, ledger = await opened_writer(parts, store, embedder, clock, settings, lifecycle, chat)
+        writer, ledger = await opened_writer(parts, store, embedder, clock, settings, lifecycle, chat, None, models)
         cold = cold_tier(parts, ledger)
         tiers = TieredIndex(hot, cold)
         service = MemoryService(

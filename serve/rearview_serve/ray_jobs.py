@@ -13,7 +13,6 @@ from ray.serve.handle import DeploymentHandle
 
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.jobs import Handler, Job, Jobs, Progress
-from rearview_pipelines.models.opening import facts_of
 from rearview_pipelines.service import SystemClock
 from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
@@ -76,9 +75,8 @@ async def opened_shop(arguments: AppArguments, app: str) -> tuple[Shop, MilvusIn
     """What jobs work with in a process of their own: the writer behind its handle, the index as it is."""
     clock = SystemClock()
     parts = guards(Path(arguments.data), arguments, arguments.s3, arguments.lifecycle, lazily=True)
-    facts = facts_of(*arguments.embed_folders)
-    milvus = await open_index(arguments, facts.name, facts.dimension, create=False)
-    hot = HotIndex(milvus, None, facts.dimension, 0)  # it walks once: holding it would be twice the reading
+    milvus = await open_index(arguments, create=False)
+    hot = HotIndex(milvus, None, 0)  # it walks once: holding it would be twice the reading
     reader = LedgerReader(parts.objects, parts.keys, parts.witness)
     writer = HandleWriter(serve.get_deployment_handle("Write", app))
     cold = cold_tier(parts, reader)

@@ -88,17 +88,9 @@ async def load_store(arguments: AppArguments) -> None:
 
     Raises SetupError, Unavailable.
     """
-    from rearview_pipelines.models.opening import facts_of
-    from rearview_pipelines.stores.milvus import MilvusIndex
+    from rearview_serve.replicas import open_index
 
-    facts = facts_of(*arguments.embed_folders)
-    index = await MilvusIndex.open(
-        arguments.milvus_uri,
-        model=facts.name,
-        dimension=facts.dimension,
-        token=arguments.milvus_token,
-        seconds=arguments.milvus_timeout,
-    )
+    index = await open_index(arguments, create=True)
     await index.close()
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from rearview_pipelines.lifecycle.jobs import Handler, Job
     from rearview_pipelines.memory import Memory, Outcome
-    from rearview_pipelines.ports import Changes, EmbeddedPart, Passage, Vector
+    from rearview_pipelines.models.following import FollowingEmbedder
+    from rearview_pipelines.ports import Changes, EmbeddedPart, Embedder, ObjectStore, Passage, Vector
     from rearview_pipelines.principal import Principal
     from rearview_pipelines.recall.boosts import Standing
     from rearview_pipelines.recall.late import LateService
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rearview_pipelines.write.item import Item
     from rearview_pipelines.write.usage import Use
     from rearview_pipelines.write.writer import Writer
+    from rearview_serve.embedding import Models
 
 READY_SECONDS = 2.0
 """How long a part may take to say that it is there."""
@@ -47,18 +49,44 @@ def quiet() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-async def open_index(arguments: AppArguments, model: str, dimension: int, *, create: bool) -> MilvusIndex:
-    """The index; the writer makes the collection, everyone else waits until it is there."""
-    from rearview_pipelines.stores.milvus import MilvusIndex
+async def open_index(arguments: AppArguments, *, create: bool) -> MilvusIndex:
+    """The index; the writer makes the collection, everyone else waits until it is there.
 
-    return await MilvusIndex.open(
+    Of the model that is configured, or of the one that the store has moved to from there. Raises SetupError.
+    """
+    from rearview_pipelines.errors import SetupError
+    from rearview_pipelines.lifecycle.migrate import Migrations
+    from rearview_pipelines.models.opening import facts_of
+    from rearview_pipelines.stores.milvus import MilvusIndex
+    from rearview_serve.composing import opened_objects
+    from rearview_serve.embedding import model_of_store
+
+    facts = facts_of(*arguments.embed_folders)
+    objects = opened_objects(Path(arguments.data), arguments.s3)
+    model = await model_of_store(Migrations(objects), facts.name)
+    index = await MilvusIndex.open(
         arguments.milvus_uri,
-        model=model,
-        dimension=dimension,
+        model=model if model == facts.name else "",
+        dimension=facts.dimension,
         token=arguments.milvus_token,
         seconds=arguments.milvus_timeout,
         create=create,
     )
+    if index.model != model:
+        raise SetupError(f"this store is of the embedding model {index.model}, not {model}")
+    return index
+
+
+def following(arguments: AppArguments, embedder: Embedder, objects: ObjectStore) -> tuple[FollowingEmbedder, Models]:
+    """The embedder of a process, which becomes another one when the store moves to another model."""
+    from rearview_pipelines.lifecycle.migrate import Migrations
+    from rearview_pipelines.models.following import FollowingEmbedder
+    from rearview_serve.embedding import Models
+
+    late = Path(arguments.late_folder) if arguments.late_folder else None
+    cache = Path(arguments.models)
+    models = Models(embedder, Migrations(objects), cache, arguments.model_threads, late)
+    return FollowingEmbedder(embedder, models.by_identity), models
 
 
 class EmbedReplica:
@@ -110,15 +138,13 @@ class RerankReplica:
 
     async def _open(self) -> LateService:
         from rearview_pipelines.errors import Unavailable
-        from rearview_pipelines.models.opening import facts_of
         from rearview_pipelines.recall.late import LateService
         from rearview_serve.adapters import HandleWriter
 
         quiet()
         if self._encoder is None:
             raise Unavailable("no late interaction is configured (REARVIEW_LATE_MODEL)")
-        facts = facts_of(*self._arguments.embed_folders)
-        index = await open_index(self._arguments, facts.name, facts.dimension, create=False)
+        index = await open_index(self._arguments, create=False)
         return LateService(self._encoder, index, HandleWriter(self._write), self._arguments.hot_rows)
 
     async def prepare(self, query: str) -> None:
@@ -204,15 +230,16 @@ class WriteReplica:
 
         quiet()
         parts = guards(Path(self._arguments.data), self._arguments, self._arguments.s3, self._arguments.lifecycle)
-        embedder = HandleEmbedder(self._embed, facts_of(*self._arguments.embed_folders))
-        milvus = await open_index(self._arguments, embedder.name, embedder.dimension, create=True)
+        configured = HandleEmbedder(self._embed, facts_of(*self._arguments.embed_folders))
+        embedder, models = following(self._arguments, configured, parts.objects)
+        milvus = await open_index(self._arguments, create=True)
         # Relations look at what is near before every write: in memory, as recalls do.
-        index = HotIndex(milvus, None, embedder.dimension, self._arguments.hot_rows)
+        index = HotIndex(milvus, None, self._arguments.hot_rows)
         a = self._arguments
         store = Store(milvus, index, a.milvus_uri, a.milvus_token, a.milvus_timeout)
         handlers = ray_jobs.handlers(a, serve.get_replica_context().app_name, self._reflect)
         writer, _ = await opened_writer(
-            parts, store, embedder, SystemClock(), a, a.lifecycle, a.chat, a.timetable, handlers
+            parts, store, embedder, SystemClock(), a, a.lifecycle, a.chat, a.timetable, models, handlers
         )
         return writer
 
@@ -327,7 +354,7 @@ class RecallReplica:
 
         quiet()
         arguments = self._arguments
-        embedder = HandleEmbedder(self._embed, facts_of(*arguments.embed_folders))
+        configured = HandleEmbedder(self._embed, facts_of(*arguments.embed_folders))
         reranker = None
         if arguments.rerank_folder:
             reranker = HandleReranker(self._rerank, read_card(Path(arguments.rerank_folder), "reranker"))
@@ -335,12 +362,14 @@ class RecallReplica:
         if arguments.late_folder:
             late = HandleLate(self._rerank, read_card(Path(arguments.late_folder), "late"))
         writer = HandleWriter(self._write)
-        milvus = await open_index(arguments, embedder.name, embedder.dimension, create=False)
+        milvus = await open_index(arguments, create=False)
         guarded = guards(Path(arguments.data), arguments, arguments.s3, arguments.lifecycle)
+        embedder, _ = following(arguments, configured, guarded.objects)
+        await embedder.become(milvus.model)
         reader = LedgerReader(guarded.objects, guarded.keys, guarded.witness)
         trusted = trust(guarded, reader)
         cold = cold_tier(guarded, reader)
-        index = TieredIndex(HotIndex(milvus, writer, embedder.dimension, arguments.hot_rows), cold)
+        index = TieredIndex(HotIndex(milvus, writer, arguments.hot_rows), cold)
         service = MemoryService(
             writer,
             RecallPipeline(

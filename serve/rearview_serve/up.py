@@ -151,6 +151,7 @@ def _start(settings: Settings, data: Path, url: str, say: Say, stack: ExitStack)
         chat=chat_options(settings),
         timetable=timetable_of(settings),
         embed_folder=str(embed.absolute()),
+        models=str(settings.models.absolute()),
         embed_other_folder=str(other.absolute()) if other else None,
         rerank_folder=str(rerank.absolute()) if rerank else None,
         late_folder=str(late.absolute()) if late else None,

@@ -30,7 +30,7 @@ class Setup:
         self.writer = Writer(
             Tools(index, embedder, ring, self.clock, Ledger(ObjectStoreInMemory(), ring, None, self.clock.now))
         )
-        self.hot = HotIndex(index, self.writer, DIMENSION, limit)
+        self.hot = HotIndex(index, self.writer, limit)
         recaller = RecallPipeline(self.hot, embedder, None, ring, self.clock)
         self.service = MemoryService(self.writer, recaller, self.hot, embedder, None, 0.0)
 
@@ -180,7 +180,7 @@ async def test_the_writers_own_scope_misses_nothing_that_is_written_while_it_is_
     monkeypatch.setattr(hot, "LOAD_PAGE", 1)  # let others in after every row
     setup = Setup(index, ring)
     first = await setup.write(admin, "green tea", "black tea", "white tea")
-    own = HotIndex(index, None, DIMENSION, 1000)
+    own = HotIndex(index, None, 1000)
     rows = {id_: index.rows[id_] for id_ in first}
     gone = index.rows.pop(first[0])
     await own.follow("default")
@@ -198,7 +198,7 @@ async def test_a_scope_that_grows_over_the_limit_is_let_go(
 ) -> None:
     setup = Setup(index, ring)
     [id_] = await setup.write(admin, "green tea")
-    own = HotIndex(index, None, DIMENSION, 2)
+    own = HotIndex(index, None, 2)
     await own.follow("default")
     await asyncio.gather(*own._loading.values())
     memory, parts = index.rows[id_]

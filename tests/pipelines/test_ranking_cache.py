@@ -9,7 +9,7 @@ from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.requests import ForgetRequest, RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.stores.hot import HotIndex
-from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
+from rearview_pipelines.testing import FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keys import KeyRing
 from rearview_pipelines.write.writer import Writer
@@ -19,7 +19,7 @@ class Cached:
     def __init__(self, index: MemoryIndexInMemory, ring: KeyRing) -> None:
         clock, embedder = FakeClock(), HashEmbedder()
         writer = Writer(Tools(index, embedder, ring, clock, Ledger(ObjectStoreInMemory(), ring, None, clock.now)))
-        self.hot = HotIndex(index, writer, DIMENSION, 1000)
+        self.hot = HotIndex(index, writer, 1000)
         self.recaller = RecallPipeline(self.hot, embedder, None, ring, clock, cache_seconds=300)
         self.service = MemoryService(writer, self.recaller, self.hot, embedder, None, 0.0)
 

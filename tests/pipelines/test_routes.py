@@ -17,7 +17,7 @@ from rearview_pipelines.recall.pipeline import RecallPipeline
 from rearview_pipelines.requests import RecallRequest, WriteRequest, parse
 from rearview_pipelines.service import MemoryService
 from rearview_pipelines.stores.hot import HotIndex
-from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
+from rearview_pipelines.testing import FakeClock, HashEmbedder, MemoryIndexInMemory, ObjectStoreInMemory
 from rearview_pipelines.write.item import Tools
 from rearview_pipelines.write.keys import KeyRing
 from rearview_pipelines.write.writer import Writer
@@ -53,7 +53,7 @@ class Setup:
         writer = Writer(
             Tools(self.index, self.embedder, ring, clock, Ledger(ObjectStoreInMemory(), ring, None, clock.now))
         )
-        self.hot = HotIndex(self.index, writer, DIMENSION, 10_000 if hot else 0)
+        self.hot = HotIndex(self.index, writer, 10_000 if hot else 0)
         recaller = RecallPipeline(self.hot, self.embedder, None, ring, clock, late=late)
         self.service = MemoryService(writer, recaller, self.hot, self.embedder, None, 0.0)
 

@@ -35,6 +35,8 @@ class Op(StrEnum):
     ARCHIVE = "archive"
     """Moved to the cold tier."""
     THAW = "thaw"
+    RENDER = "render"
+    """The same version with vectors of another model: a second rendition of it."""
     RESTORE = "restore"
     """Put back from a snapshot."""
     ADOPT = "adopt"

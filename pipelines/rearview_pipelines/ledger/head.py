@@ -5,7 +5,7 @@ Compact: a version and a digest an id. Every process keeps its own and follows t
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from rearview_pipelines.ledger.events import Batch, Event, Op
@@ -27,12 +27,20 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Recorded:
-    """The last recorded version of a memory. `cold`: it lies in the cold tier."""
+    """The last recorded version of a memory. `cold`: it lies in the cold tier.
+
+    `also`: digest of the same version with vectors of another model, while a store moves to one.
+    """
 
     version: int
     digest: str
     state: State
     cold: bool = False
+    also: str = ""
+
+    def vouches(self, version: int, digest: str | None) -> bool:
+        """Whether a record is this version, in either rendition."""
+        return version == self.version and bool(digest) and digest in (self.digest, self.also)
 
 
 class Head:
@@ -54,6 +62,10 @@ class Head:
         for event in events:
             held = self._held.setdefault(event.tenant, {})
             before = held.get(event.id)
+            if event.op is Op.RENDER:
+                if before is not None and before.version == event.version:
+                    held[event.id] = replace(before, also=event.digest)
+                continue
             self._counted[event.tenant] += (event.state in KEPT) - (before is not None and before.state in KEPT)
             is_cold = event.op is Op.ARCHIVE
             self._cold[event.tenant] += is_cold - (before is not None and before.cold)
@@ -79,7 +91,7 @@ class Head:
             return None
         if memory.version < held.version:
             return Finding.REPLAYED
-        return None if digest == held.digest else Finding.REPLAYED
+        return None if held.vouches(memory.version, digest) else Finding.REPLAYED
 
     def cold(self, tenant: str) -> int:
         """Memories of a tenant that lie in the cold tier."""

@@ -10,9 +10,10 @@ from rearview_pipelines.lifecycle.jobs import Job, Progress
 from rearview_pipelines.lifecycle.snapshots import KEPT, PART_ROWS, Snapshots
 from rearview_pipelines.lifecycle.sweep import WholeIndex
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.ports import Clock, Where
+from rearview_pipelines.ports import Clock, MemoryIndex, Where
 from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.packing import Row
+from rearview_pipelines.write.keys import Keys
 
 
 class Restorer(Protocol):
@@ -65,6 +66,31 @@ class TakeSnapshot:
         """Whether a hot row is one to keep: no tombstone, and not left over of what went cold."""
         held = self.reader.head.get(tenant, memory.id)
         return memory.state is not State.FORGOTTEN and held is not None and not held.cold
+
+
+class Signer(Protocol):
+    """The writer, as far as it signs anew."""
+
+    async def resign(self, tenant: str, ids: Sequence[str], kid: str) -> int: ...
+
+
+@dataclass(frozen=True)
+class Resign:
+    """Everything of a tenant signed and sealed with the active key: hot and cold, transcripts, snapshots."""
+
+    signer: Signer
+    index: MemoryIndex
+    keys: Keys
+
+    async def __call__(self, job: Job, progress: Progress) -> None:
+        active = self.keys.ring.active
+        done = await self.signer.resign(job.tenant, [], active)
+        ids = await self.index.ids(job.tenant)
+        for start in range(0, len(ids), PART_ROWS):
+            chunk = ids[start : start + PART_ROWS]
+            done += await self.signer.resign(job.tenant, chunk, active)
+            await progress.at(start + len(chunk), len(ids), signed=done)
+        await progress.at(len(ids), len(ids), signed=done)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,16 @@ class PurgeNotes:
             await self._objects.delete(key)
 
 
+@dataclass(frozen=True)
+class Reindex:
+    """The handler of reindex jobs: the collection written anew from what it holds and the ledger knows."""
+
+    owner: IndexOwner
+
+    async def __call__(self, job: Job, progress: Progress) -> None:
+        job.detail |= await self.owner.rewrite_index(progress)
+
+
 def is_gone(head: Head, tenant: str, ids: Collection[str]) -> bool:
     """Whether all of these are forgotten."""
     held = [head.get(tenant, id_) for id_ in ids]

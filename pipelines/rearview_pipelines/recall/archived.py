@@ -15,8 +15,11 @@ LEAST_SHARE = 0.4
 MODES = frozenset({"hybrid", "keyword", "exact"})
 
 
-async def archived(question: Question, cold: ColdStore, vector: Vector | None, most: int) -> list[Seen]:
-    """Cold memories that answer, best first. Raises Unavailable."""
+async def archived(question: Question, cold: ColdStore, vector: Vector | None, model: str, most: int) -> list[Seen]:
+    """Cold memories that answer, best first. `model`: that made the vector; what another made is not compared with it.
+
+    Raises Unavailable.
+    """
     request, terms = question.request, question.asked.terms
     if request.mode not in MODES:
         return []
@@ -27,7 +30,8 @@ async def archived(question: Question, cold: ColdStore, vector: Vector | None, m
     for rank, (id_, (memory, parts)) in enumerate(rows.items(), 1):
         if request.mode == "exact" and fold(request.query) not in fold(memory.text):
             continue
-        cosines = [float(part.vector @ vector) for part in parts] if vector is not None else []
+        comparable = vector is not None and memory.embedding_model == model
+        cosines = [float(part.vector @ vector) for part in parts] if comparable and vector is not None else []
         score = 1.0 if request.mode == "exact" else min(1.0, max([math.sqrt(shares[id_]), *cosines]))
         part = cosines.index(max(cosines)) if cosines else 0
         candidate = Candidate(id_, score, score, {"cold": (rank, shares[id_])})

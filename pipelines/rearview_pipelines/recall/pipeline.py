@@ -250,7 +250,7 @@ class RecallPipeline:
     async def _look_in_cold(self, question: Question, ranking: Ranking, cold: ColdStore, progress: Progress) -> None:
         """Add what lies in the cold tier, where its words say that it answers."""
         try:
-            found = await archived(question, cold, ranking.vector, question.request.top_k)
+            found = await archived(question, cold, ranking.vector, self._routes.embedder.name, question.request.top_k)
         except Unavailable as error:
             log.warning("the cold tier was not searched: %s", error.detail)
             progress.degraded.append("index")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rearview_pipelines.memory import Memory
+from rearview_pipelines.models.following import follow_model
 from rearview_pipelines.models.late import knows
 from rearview_pipelines.ports import Embedder, HeldScope, LateInteraction, Match, MemoryIndex, Vector
 from rearview_pipelines.recall.cold import best_parts, table_of
@@ -90,6 +91,8 @@ class Routes:
             watch = Stopwatch(found.milliseconds)
             if not await _in_time(self.index.follow(tenant, mark), end, "index", found):
                 return found
+            if dense and await self._moved(end, found):  # the query was embedded by the model of before
+                vector = asyncio.ensure_future(self.embedder.query(query)) if vector is not None else None
             watch.lap("follow")
             found.held = await self.index.held(tenant, fresh=question.fresh)
             ids = found.held.passing(question.where, WHOLE) if late and found.held else None
@@ -116,6 +119,16 @@ class Routes:
                 elif task is not None and not task.cancelled():
                     task.exception()  # heard, so that nothing is said of it later
         return found
+
+    async def _moved(self, end: float, found: Found) -> bool:
+        """Whether the store has moved to another model, which embeds from now on."""
+        moved: list[bool] = []
+
+        async def follow() -> None:
+            moved.append(await follow_model(self.embedder, self.index.model))
+
+        await _in_time(follow(), end, "embedder", found)
+        return any(moved)
 
     def _allowed(self, question: Question, found: Found) -> tuple[bool, bool]:
         """Whether the embedder and late interaction are asked."""

@@ -7,6 +7,7 @@ so now and then what is live is copied to a fresh one, the alias is moved, and t
 import json
 import logging
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -28,23 +29,32 @@ _OTHERS_SECONDS = 60.0
 """How long to wait for the writer to make the collection."""
 
 
-def prepare(uri: str, token: str, model: str, dimension: int, timeout: float, create: bool) -> bool:
-    """Make or check the collection, load it; answers whether it has the keyword route. Blocking.
+@dataclass(frozen=True)
+class Live:
+    """What the alias stands for: the collection, the model that its vectors are of, whether it finds words."""
 
-    Without `create` it is waited for. Raises SetupError if it was made with another model, Unavailable
-    if nothing answers.
+    name: str
+    model: str
+    dimension: int
+    keyword: bool
+
+
+def prepare(uri: str, token: str, model: str, dimension: int, timeout: float, create: bool) -> Live:
+    """Make or check the collection, load it; answers what it is. Blocking.
+
+    Without `create` it is waited for. `model` of "": whichever it was made with. Raises SetupError if it was made
+    with another model, Unavailable if nothing answers.
     """
     try:
         client = MilvusClient(uri, token=token, timeout=timeout, grpc_options=CHANNEL)
         try:
             if client.has_collection(COLLECTION):
-                keyword = _check(client, model, dimension)
+                _check(client, model, dimension)
             elif create:
-                keyword = _begin(client, model, dimension)
+                _begin(client, model, dimension)
             else:
-                keyword = _await(client, model, dimension)
-            client.load_collection(COLLECTION)
-            return keyword
+                _await(client, model, dimension)
+            return live(client)
         finally:
             client.close()
     except (MilvusException, grpc.RpcError) as error:
@@ -72,6 +82,26 @@ def _begin(client: MilvusClient, model: str, dimension: int) -> bool:
             raise
         return _check(client, model, dimension)
     return keyword
+
+
+def live(client: MilvusClient) -> Live:
+    """What the alias stands for now, loaded."""
+    name = current_generation(client)
+    client.load_collection(name)
+    note = note_of(client, name)
+    return Live(name, str(note["model"]), int(note["dimension"]), bool(note["keyword"]))
+
+
+def look_up(uri: str, token: str, timeout: float) -> Live:
+    """What the alias stands for now. Blocking. Raises Unavailable."""
+    try:
+        client = MilvusClient(uri, token=token, timeout=timeout, grpc_options=CHANNEL)
+        try:
+            return live(client)
+        finally:
+            client.close()
+    except (MilvusException, grpc.RpcError) as error:
+        raise Unavailable(f"Milvus does not answer as it should: {type(error).__name__}") from error
 
 
 def generations(client: MilvusClient) -> list[str]:
@@ -125,10 +155,10 @@ def _check(client: MilvusClient, model: str, dimension: int) -> bool:
     note = note_of(client, COLLECTION)
     if note.get("rearview") != schema.SCHEMA_VERSION:
         raise SetupError(f"collection {COLLECTION} was made by another version; point REARVIEW_MILVUS_URI elsewhere")
-    if (note["model"], note["dimension"]) != (model, dimension):
+    if model and (note["model"], note["dimension"]) != (model, dimension):
         raise SetupError(
             f"this store was made with the embedding model {note['model']} ({note['dimension']} "
-            f"dimensions), not {model} ({dimension}): set REARVIEW_EMBED_MODEL back, or use another "
-            "REARVIEW_DATA; two models' vectors cannot be compared"
+            f"dimensions), not {model} ({dimension}): set REARVIEW_EMBED_MODEL back and run `rearview migrate "
+            "MODEL` to move it, or use another REARVIEW_DATA; two models' vectors are never compared"
         )
     return bool(note["keyword"])

@@ -70,12 +70,12 @@ class HotIndex:
     which writes parts again, holds their token vectors too.
     """
 
-    def __init__(self, index: LoadableIndex, changes: ChangeLog | None, dimension: int, limit: int) -> None:
+    def __init__(self, index: LoadableIndex, changes: ChangeLog | None, limit: int) -> None:
         self._index = index
         self._changes = changes
-        self._dimension = dimension
         self._limit = limit
         self._tokens = changes is None
+        self._looked = 0.0
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
@@ -105,6 +105,13 @@ class HotIndex:
         try:
             async with asyncio.timeout(FOLLOW_SECONDS):
                 changed = await self._changes.changes(tenant, held.epoch, held.seq)
+            if changed.generation and changed.generation != self._index.generation:
+                model = self._index.model
+                await self._index.refresh()
+                if self._index.model != model:  # else it holds the same rows as the one before
+                    await self.refresh()
+                    self._load_soon(tenant)
+                    return False
             if changed.ids is None:  # another writer, or too long ago
                 self._held.pop(tenant, None)
                 self._load_soon(tenant)
@@ -131,6 +138,25 @@ class HotIndex:
             else:
                 scope.drop(id_)
 
+    @property
+    def model(self) -> str | None:
+        return self._index.model
+
+    @property
+    def generation(self) -> str:
+        return self._index.generation
+
+    @property
+    def dimension(self) -> int:
+        return self._index.dimension
+
+    async def refresh(self) -> None:
+        """Another collection took the place of the one that was read: what is held of it is let go of."""
+        await self._index.refresh()
+        self._held.clear()
+        for task in list(self._loading.values()):
+            task.cancel()
+
     def _load_soon(self, tenant: str) -> None:
         if tenant in self._loading or self._limit == 0 or time.monotonic() < self._not_before.get(tenant, 0):
             return
@@ -142,11 +168,13 @@ class HotIndex:
         touched = self._touched[tenant] = set()
         try:
             start = await self._changes.changes(tenant, "", 0) if self._changes else Changes("", 0, None)
+            if start.generation and start.generation != self._index.generation:
+                await self._index.refresh()
             everything = await self._index.everything(tenant, self._limit, tokens=self._tokens)
             if everything is None:
                 self._not_before[tenant] = time.monotonic() + AGAIN_SECONDS
                 return
-            scope = Scope(self._dimension)
+            scope = Scope(self._index.dimension)
             for at, (memory, parts) in enumerate(everything):
                 scope.put(memory, parts)
                 if at % LOAD_PAGE == LOAD_PAGE - 1:
@@ -188,8 +216,21 @@ class HotIndex:
             if unchanged or now < held.left_alone:
                 self._held.move_to_end(tenant)
                 return  # nothing was recorded since, or the writer did not answer a moment ago
+        if held is None and self._changes is not None and now - self._looked >= ASK_SECONDS:
+            self._looked = now
+            await self._look_up(self._changes, tenant)
         if await self._scope(tenant) is not None and held is not None:
             held.mark, held.asked = mark, now
+
+    async def _look_up(self, changes: ChangeLog, tenant: str) -> None:
+        """Hear which collection the writer writes to, where nothing is held that would tell."""
+        try:
+            async with asyncio.timeout(FOLLOW_SECONDS):
+                heard = await changes.changes(tenant, "", 0)
+            if heard.generation and heard.generation != self._index.generation:
+                await self.refresh()
+        except (RearviewError, TimeoutError) as error:
+            log.warning("the writer did not say which collection it writes to: %s", type(error).__name__)
 
     async def _at_hand(self, tenant: str, fresh: bool) -> Scope | None:
         """The scope as the last `follow` left it, or in step with the writer where the caller asks for that."""

@@ -5,6 +5,7 @@ BM25, consistency levels. One partition a tenant, always named, since naming it 
 """
 
 import asyncio
+import functools
 import hashlib
 import logging
 import re
@@ -13,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import numpy as np
@@ -24,7 +25,7 @@ from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.fields import millis
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Condition, Inspected, Match, Part, Tokens, Vector, Where
-from rearview_pipelines.stores.collection import CHANNEL, COLLECTION, prepare
+from rearview_pipelines.stores.collection import CHANNEL, Live, look_up, prepare
 from rearview_pipelines.stores.expressions import expression
 from rearview_pipelines.stores.rows import is_nowhere, memory_of, part_of, row_id, rows_of, unpacked
 
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 # It logs a traceback with the request's content for every failed call, which we report ourselves.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
+_Result = TypeVar("_Result")
 _KEY = re.compile(r"[A-Za-z0-9_-]+(#[0-9]+)?")
 SCAN_WINDOW = 16_384
 """The most rows that a Milvus server answers to one query."""
@@ -46,24 +48,55 @@ _LOOK_BACK = (2 * _DAY, 30 * _DAY, 0)
 """Milliseconds of creation time read at a step when listing; 0: all that is left."""
 
 
+def _on_whichever_is_there(read: Callable[..., Awaitable[_Result]]) -> Callable[..., Awaitable[_Result]]:
+    """A read of a collection that was dropped meanwhile is made again of the one that took its place.
+
+    Not where that holds vectors of another model: nothing is compared with those.
+    """
+
+    @functools.wraps(read)
+    async def reading(self: "MilvusIndex", *args: Any, **kwargs: Any) -> _Result:
+        try:
+            return await read(self, *args, **kwargs)
+        except Unavailable as error:
+            if not _is_missing(error.__cause__):
+                raise
+            model = self.model
+            await self.refresh()
+            if self.model != model:
+                raise Unavailable("the store has moved to another model: ask again") from error
+            return await read(self, *args, **kwargs)
+
+    return reading
+
+
+def _is_missing(error: BaseException | None) -> bool:
+    said = str(error).lower()
+    return isinstance(error, MilvusException) and "collection" in said and ("not found" in said or "not exist" in said)
+
+
 @dataclass
 class Mirror:
-    """A collection that is being made. `failed`: it missed a change."""
+    """A collection beside the live one. `failed`: it missed a change.
+
+    `dimension`: of its own model's vectors; 0: it holds the same rows as the live one.
+    """
 
     name: str
     failed: bool = False
+    dimension: int = 0
 
 
 class MilvusIndex:
     """`MemoryIndex` over one collection. Build it with `await MilvusIndex.open(...)`."""
 
-    def __init__(self, client: AsyncMilvusClient, dimension: int, keyword: bool, timeout: float) -> None:
+    def __init__(self, client: AsyncMilvusClient, live: Live, timeout: float, connect: tuple[str, str]) -> None:
         self._client = client
-        self._dimension = dimension
+        self._live = live
+        self._connect = connect
         self._partitions: set[tuple[str, str]] = set()
         self._mirror: Mirror | None = None
         self._timeout = timeout
-        self.has_keyword = keyword
 
     @classmethod
     async def open(
@@ -82,16 +115,39 @@ class MilvusIndex:
         how long a call may take. Raises SetupError if the collection was made with another model,
         Unavailable if nothing answers.
         """
-        keyword = await asyncio.to_thread(prepare, uri, token, model, dimension, seconds, create)
+        live = await asyncio.to_thread(prepare, uri, token, model, dimension, seconds, create)
         client = AsyncMilvusClient(uri, token=token, timeout=seconds, grpc_options=CHANNEL)
-        return cls(client, dimension, keyword, seconds)
+        return cls(client, live, seconds, (uri, token))
+
+    @property
+    def model(self) -> str:
+        """The model whose vectors it holds."""
+        return self._live.model
+
+    @property
+    def dimension(self) -> int:
+        return self._live.dimension
+
+    @property
+    def has_keyword(self) -> bool:
+        return self._live.keyword
+
+    @property
+    def generation(self) -> str:
+        """The collection that is read and written: pinned, so that vectors of two models never meet."""
+        return self._live.name
+
+    async def refresh(self) -> None:
+        """Look what the alias stands for now. Raises Unavailable."""
+        uri, token = self._connect
+        self._live = await asyncio.to_thread(look_up, uri, token, self._timeout)
 
     async def close(self) -> None:
         await self._client.close()
 
     async def ping(self) -> None:
         async with translated():  # a read: after a restart the collection is there, but not loaded
-            await self._client.get(COLLECTION, ids=["-"], output_fields=["part"], timeout=self._timeout)
+            await self._client.get(self._live.name, ids=["-"], output_fields=["part"], timeout=self._timeout)
 
     async def follow(self, tenant: str, mark: str | None = None) -> None:
         """Nothing is cached here."""
@@ -99,9 +155,12 @@ class MilvusIndex:
     async def upsert(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
         by_tenant: dict[str, list[dict[str, Any]]] = {}
         for memory, parts in rows:
-            by_tenant.setdefault(memory.tenant, []).extend(rows_of(memory, parts, self._dimension))
+            by_tenant.setdefault(memory.tenant, []).extend(rows_of(memory, parts, self.dimension))
         for tenant, batch in by_tenant.items():
-            await self._everywhere(lambda name, tenant=tenant, batch=batch: self._upsert(name, tenant, batch))  # type: ignore[misc]
+            if self._mirror is not None and self._mirror.dimension:  # its rows are other ones: `copy` writes them
+                await self._upsert(self._live.name, tenant, batch)
+            else:
+                await self._everywhere(lambda name, tenant=tenant, batch=batch: self._upsert(name, tenant, batch))  # type: ignore[misc]
 
     async def _upsert(self, collection: str, tenant: str, rows: list[dict[str, Any]]) -> None:
         async with translated():
@@ -122,8 +181,8 @@ class MilvusIndex:
         await self._everywhere(delete)
 
     async def _everywhere(self, change: Callable[[str], Awaitable[None]]) -> None:
-        """Make a change in the collection, and in the one that is being made beside it."""
-        await change(COLLECTION)
+        """Make a change in the collection, and in the one that is kept in step beside it."""
+        await change(self._live.name)
         if self._mirror is not None and not self._mirror.failed:
             try:
                 await change(self._mirror.name)
@@ -131,9 +190,12 @@ class MilvusIndex:
                 log.warning("the fresh collection %s missed a change", self._mirror.name)
                 self._mirror.failed = True
 
-    async def mirror(self, name: str | None) -> None:
-        """From now on make every change in this collection too; None: in none."""
-        self._mirror = Mirror(name) if name is not None else None
+    async def mirror(self, name: str | None, dimension: int = 0) -> None:
+        """From now on make every change in this collection too; None: in none.
+
+        `dimension`: it is of another model; what is written there then goes through `copy`.
+        """
+        self._mirror = Mirror(name, dimension=dimension) if name is not None else None
 
     @property
     def mirrors(self) -> bool:
@@ -141,13 +203,56 @@ class MilvusIndex:
         return self._mirror is not None and not self._mirror.failed
 
     async def copy(self, rows: Sequence[tuple[Memory, Sequence[Part]]]) -> None:
-        """Write memories into the collection that is being made, and nowhere else."""
+        """Write memories into the collection beside, and nowhere else."""
         assert self._mirror is not None
         by_tenant: dict[str, list[dict[str, Any]]] = {}
         for memory, parts in rows:
-            by_tenant.setdefault(memory.tenant, []).extend(rows_of(memory, parts, self._dimension))
+            of = rows_of(memory, parts, self._mirror.dimension or self.dimension)
+            by_tenant.setdefault(memory.tenant, []).extend(of)
         for tenant, batch in by_tenant.items():
             await self._upsert(self._mirror.name, tenant, batch)
+
+    async def copied(self, tenant: str) -> dict[str, int]:
+        """Version of each memory that the collection beside has."""
+        assert self._mirror is not None
+        where = Where((Condition("part", "eq", 0),))
+        name = self._mirror.name
+        if await self._known_partition(tenant, name) is None:
+            return {}
+        found: dict[str, int] = {}
+        offset = 0
+        async with translated():
+            while True:
+                window = await self._client.query(
+                    name,
+                    filter=expression(tenant, where),
+                    output_fields=["memory", "version"],
+                    limit=SCAN_WINDOW - 1,
+                    offset=offset,
+                    partition_names=[partition_name(tenant)],
+                    timeout=self._timeout,
+                    **_consistency(True),
+                )
+                found |= {row["memory"]: int(row["version"]) for row in window}
+                offset += len(window)
+                if len(window) < SCAN_WINDOW - 1:
+                    return found
+
+    async def nearest(self, tenant: str, vector: Vector, limit: int, *, beside: bool) -> list[str]:
+        """Ids of what is nearest, here or in the collection beside: to compare what two models find."""
+        name = self._mirror.name if beside and self._mirror is not None else self._live.name
+        async with translated():
+            [hits] = await self._client.search(
+                name,
+                data=[vector],
+                anns_field="vector",
+                filter=expression(tenant, Where((Condition("state", "eq", State.ACTIVE.value),))),
+                limit=limit,
+                search_params={"metric_type": "COSINE"},
+                partition_names=[partition_name(tenant)],
+                timeout=self._timeout,
+            )
+        return list(dict.fromkeys(_split(hit["id"])[0] for hit in hits))
 
     async def ids(self, tenant: str) -> list[str]:
         """Every memory that a tenant has rows of."""
@@ -264,6 +369,7 @@ class MilvusIndex:
         counted.update(row["state"] for row in rows)
         return counted
 
+    @_on_whichever_is_there
     async def _search(
         self,
         tenant: str,
@@ -279,7 +385,7 @@ class MilvusIndex:
             if partition is None:
                 return []
             [hits] = await self._client.search(
-                COLLECTION,
+                self._live.name,
                 data=[data],
                 anns_field=field,
                 filter=expression(tenant, where),
@@ -291,6 +397,7 @@ class MilvusIndex:
             )
             return [(*_split(hit["id"]), float(hit["distance"])) for hit in hits]
 
+    @_on_whichever_is_there
     async def _by_key(self, tenant: str, keys: Sequence[str], fields: list[str], fresh: bool) -> list[dict[str, Any]]:
         """Rows by primary key: on Lite a look-up, where an expression walks all rows."""
         keys = [key for key in keys if _KEY.fullmatch(key)]  # the client writes them into an expression as they are
@@ -302,7 +409,7 @@ class MilvusIndex:
                 return []
             return list(
                 await self._client.get(
-                    COLLECTION,
+                    self._live.name,
                     ids=list(keys),
                     output_fields=fields,
                     partition_names=[partition],
@@ -311,6 +418,7 @@ class MilvusIndex:
                 )
             )
 
+    @_on_whichever_is_there
     async def _rows(
         self, tenant: str, where: Where, fields: list[str], fresh: bool, most: int | None = None
     ) -> list[dict[str, Any]]:
@@ -324,7 +432,7 @@ class MilvusIndex:
             size = TOKEN_WINDOW if {"tokens", "*"} & set(fields) else SCAN_WINDOW - 1
             while True:
                 window = await self._client.query(
-                    COLLECTION,
+                    self._live.name,
                     filter=expression(tenant, where),
                     output_fields=fields,
                     limit=size,
@@ -338,7 +446,8 @@ class MilvusIndex:
                 if len(window) < size or (most is not None and len(rows) >= most):
                     return rows
 
-    async def _known_partition(self, tenant: str, collection: str = COLLECTION) -> str | None:
+    async def _known_partition(self, tenant: str, collection: str | None = None) -> str | None:
+        collection = collection or self._live.name
         name = partition_name(tenant)
         if (collection, name) not in self._partitions:
             if not await self._client.has_partition(collection, name, timeout=self._timeout):

@@ -17,8 +17,8 @@ from rearview_pipelines.stores import collection
 from rearview_pipelines.stores.milvus import MilvusIndex, translated
 
 log = logging.getLogger(__name__)
-GRACE_SECONDS = 1.0
-"""Between moving the alias and dropping the old collection: what was asked of it before ends meanwhile."""
+GRACE_SECONDS = 3.0
+"""Between moving the alias and dropping the old collection: readers hear of it with their next question."""
 _Result = TypeVar("_Result")
 
 
@@ -26,6 +26,8 @@ class Whole(Protocol):
     """Who can say all there is of a memory, from memory where it is hot."""
 
     async def ids(self, tenant: str) -> list[str]: ...
+
+    async def refresh(self) -> None: ...
 
     async def whole(
         self, tenant: str, ids: Sequence[str], *, tokens: bool = False
@@ -57,6 +59,52 @@ class Rewriter:
         client.load_collection(name)
         return name
 
+    async def beside(self, model: str, dimension: int, name: str | None) -> str:
+        """A collection for another model, kept in step from now on: a new one, or one that was begun before."""
+        await self._index.mirror(None)
+        made = await self._sync(lambda client: self._beside(client, model, dimension, name))
+        await self._index.mirror(made, dimension)
+        return made
+
+    @staticmethod
+    def _beside(client: MilvusClient, model: str, dimension: int, name: str | None) -> str:
+        live = collection.current_generation(client)
+        there = collection.generations(client)
+        if name is not None and name in there and name != live:
+            client.load_collection(name)
+            return name
+        for other in there:
+            if other != live:
+                client.drop_collection(other)
+        name = collection.next_generation(client)
+        collection.create_generation(client, name, model, dimension)
+        client.load_collection(name)
+        return name
+
+    async def take_place(self, name: str) -> str:
+        """Put the collection beside in the place of the live one, whose name it answers. Under the writer's lock."""
+        old = await self._sync(lambda client: self._placed(client, name))
+        await self._index.mirror(None)
+        await self._whole.refresh()  # what is held in memory is of the other model
+        return old
+
+    @staticmethod
+    def _placed(client: MilvusClient, new: str) -> str:
+        old = collection.current_generation(client)
+        for partition in client.list_partitions(old):
+            if not client.has_partition(new, partition):
+                client.create_partition(new, partition)
+        client.alter_alias(new, collection.COLLECTION)
+        return old
+
+    @property
+    def index(self) -> MilvusIndex:
+        return self._index
+
+    async def whole(self, tenant: str, ids: Sequence[str]) -> list[tuple[Memory, tuple[Part, ...]]]:
+        """These memories with all that is derived from them."""
+        return await self._whole.whole(tenant, ids, tokens=True)
+
     async def ids(self, tenant: str) -> list[str]:
         return await self._whole.ids(tenant)
 
@@ -76,22 +124,21 @@ class Rewriter:
             raise Unavailable("the fresh collection missed a change: it has to be begun anew")
         old = await self._sync(self._switched)
         await self._index.mirror(None)
+        await self._index.refresh()
         return old
+
+    @property
+    def generation(self) -> str:
+        return self._index.generation
 
     async def drop(self, old: str) -> None:
         """Drop a collection, once what was asked of it has ended."""
         await asyncio.sleep(GRACE_SECONDS)
         await self._sync(lambda client: client.drop_collection(old))
 
-    @staticmethod
-    def _switched(client: MilvusClient) -> str:
-        old = collection.current_generation(client)
-        new = collection.generations(client)[-1]
-        for partition in client.list_partitions(old):  # readers name them, empty ones too
-            if not client.has_partition(new, partition):
-                client.create_partition(new, partition)
-        client.alter_alias(new, collection.COLLECTION)
-        return old
+    @classmethod
+    def _switched(cls, client: MilvusClient) -> str:
+        return cls._placed(client, collection.generations(client)[-1])
 
     async def abandon(self) -> None:
         """Drop what was begun."""

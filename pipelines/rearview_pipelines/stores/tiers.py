@@ -43,6 +43,21 @@ class TieredIndex:
         rows = [Inspected(id_, memory, parts, (columns_of(memory),)) for id_, (memory, parts) in cold.items()]
         return [row for row in hot if row.id not in cold] + rows
 
+    @property
+    def model(self) -> str | None:
+        return self.hot.model
+
+    @property
+    def generation(self) -> str:
+        return self.hot.generation
+
+    @property
+    def dimension(self) -> int:
+        return self.hot.dimension
+
+    async def refresh(self) -> None:
+        await self.hot.refresh()
+
     async def follow(self, tenant: str, mark: str | None = None) -> None:
         await self.hot.follow(tenant, mark)
 

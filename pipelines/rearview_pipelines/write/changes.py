@@ -15,6 +15,7 @@ class ChangeNotes:
     def __init__(self) -> None:
         self._epoch = secrets.token_hex(8)
         self._seq = 0
+        self.generation = ""
         self._kept: deque[tuple[int, str, str]] = deque(maxlen=KEPT)
 
     def note(self, tenant: str, id_: str) -> None:
@@ -25,11 +26,11 @@ class ChangeNotes:
     def since(self, tenant: str, epoch: str, seq: int) -> Changes:
         oldest = self._kept[0][0] if self._kept else self._seq + 1
         if epoch != self._epoch or seq + 1 < oldest:
-            return Changes(self._epoch, self._seq, None)
+            return Changes(self._epoch, self._seq, None, self.generation)
         ids: dict[str, None] = {}
         for at, whose, id_ in reversed(self._kept):
             if at <= seq:
                 break
             if whose == tenant:
                 ids[id_] = None
-        return Changes(self._epoch, self._seq, tuple(ids))
+        return Changes(self._epoch, self._seq, tuple(ids), self.generation)

@@ -66,18 +66,24 @@ def _op(item: Item) -> Op:
 
 async def persist(rows: Sequence[Row], events: Sequence[Event], before: Sequence[Row], tools: Tools) -> None:
     """Rows into the index, events into the ledger; or neither."""
+    second = tools.beside.second
+    renditions, vouching = await second.also(rows, tools.keys.ring) if second is not None else ([], [])
     await tools.ledger.intend(events)
     await tools.index.upsert(rows)
+    if second is not None:
+        await second.copy(renditions)
     # Told before they are recorded: whose head knows the new version has then heard of the new row.
     for memory, _ in rows:
         tools.changes.note(memory.tenant, memory.id)
     try:
-        await tools.ledger.append(events)
+        await tools.ledger.append([*events, *vouching])
     except Unsettled:
         log.error("whether the ledger was written is not known: %d rows stay until it is", len(rows))
         raise
     except RearviewError:
         log.error("the ledger was not written: %d rows are taken back", len(rows))
+        if second is not None:
+            second.miss(rows)
         await _take_back(rows, before, tools)
         raise
 

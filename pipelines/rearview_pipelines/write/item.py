@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.ledger.ledger import Ledger
@@ -14,6 +15,9 @@ from rearview_pipelines.write.changes import ChangeNotes
 from rearview_pipelines.write.handouts import Handouts
 from rearview_pipelines.write.keys import Keys
 from rearview_pipelines.write.usage import Usage
+
+if TYPE_CHECKING:
+    from rearview_pipelines.write.rendition import Second
 
 
 @dataclass
@@ -103,6 +107,13 @@ class Work:
         self.others[key] = Change(op, first, after)
 
 
+@dataclass
+class Beside:
+    """What is written a second time while a store moves to another model; None: nothing."""
+
+    second: "Second | None" = None
+
+
 @dataclass(frozen=True)
 class Tools:
     """What the stages work with. `scrubber` of None: nothing is scrubbed. `quota`: memories a tenant, None for no
@@ -118,6 +129,7 @@ class Tools:
     handouts: Handouts = field(default_factory=Handouts)
     usage: Usage = field(default_factory=Usage)
     cold: ColdStore | None = None
+    beside: Beside = field(default_factory=Beside)
     changes: ChangeNotes = field(default_factory=ChangeNotes)
     quota: int | None = None
     poison_threshold: float = 0.7

@@ -124,10 +124,7 @@ async def _renew(item: Item, taken: Mapping[tuple[str, str], Item], tools: Tools
 def is_sound(memory: Memory, tools: Tools) -> bool:
     """Whether a row is as it was signed and as it was last recorded: nothing else is acknowledged or built on."""
     recorded = tools.ledger.head.get(memory.tenant, memory.id)
-    digest = verified_digest(memory, tools.keys)
-    return (
-        recorded is not None and digest is not None and (recorded.version, recorded.digest) == (memory.version, digest)
-    )
+    return recorded is not None and recorded.vouches(memory.version, verified_digest(memory, tools.keys))
 
 
 def version_after(tenant: str, id_: str, held: Memory | None, tools: Tools) -> int:

@@ -5,13 +5,17 @@ from typing import Any, Protocol, TypeVar
 
 from rearview_pipelines.errors import Conflict, Unavailable
 from rearview_pipelines.ledger.events import Op
-from rearview_pipelines.memory import State
+from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.models.following import follow_model
+from rearview_pipelines.ports import Embedder
 from rearview_pipelines.reflect.lessons import Reinforcement
 from rearview_pipelines.stores.packing import Row
 from rearview_pipelines.stores.rewriting import Rewriter
 from rearview_pipelines.write import forgetting, merging, moving
 from rearview_pipelines.write.commit import store
 from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.known import is_sound
+from rearview_pipelines.write.rendition import Second
 from rearview_pipelines.write.usage import Use
 
 COPY = 100
@@ -114,14 +118,94 @@ class Moves:
         """By memory, how it was used."""
         return await self._tools.usage.of(tenant)
 
+    async def _switched(self) -> str:
+        assert self.rewriter is not None
+        old = await self.rewriter.switch()
+        self._tools.changes.generation = self.rewriter.generation
+        return old
+
+    async def begin_beside(self, embedder: Embedder, name: str | None) -> str:
+        """From now on everything is written for another model too, in a collection beside; answers its name."""
+        rewriter = self._owned()
+
+        async def begun() -> str:
+            made = await rewriter.beside(embedder.name, embedder.dimension, name)
+            self._tools.beside.second = Second(embedder, rewriter.index)
+            return made
+
+        return await self._moved(begun)
+
+    async def end_beside(self) -> None:
+        """Nothing is written beside any more; what was, is dropped."""
+
+        async def ended() -> None:
+            self._tools.beside.second = None
+            await self._owned().abandon()
+
+        await self._moved(ended)
+
+    async def render(self, tenant: str, ids: Sequence[str]) -> int:
+        """Make what is recorded of these memories anew for the other model; answers how many were.
+
+        Embedded without the lock: what changed meanwhile was written beside by whoever changed it.
+        """
+        second, rewriter = self._tools.beside.second, self._owned()
+        assert second is not None
+        held = [row for row in await rewriter.whole(tenant, ids) if self._is_recorded(row[0])]
+        rows, vouching = await second.rendered(held, self._tools.keys.ring)
+
+        async def copied() -> int:
+            now = {memory.id: memory for memory, _ in await rewriter.whole(tenant, ids)}
+            kept = [row for row in rows if now.get(row[0].id) and now[row[0].id].version == row[0].version]
+            wanted = {memory.id for memory, _ in kept}
+            await second.index.copy(kept)
+            events = [event for event in vouching if event.id in wanted]
+            if events:
+                await self._tools.ledger.append(events)
+            second.missed -= {(tenant, id_) for id_ in wanted}
+            return len(kept)
+
+        return await self._moved(copied)
+
+    def _is_recorded(self, memory: Memory) -> bool:
+        return memory.state is State.FORGOTTEN or is_sound(memory, self._tools)
+
+    async def take_place(self, name: str, kept: Embedder | None) -> str:
+        """Let the collection beside be the store from now on; answers the old one's name.
+
+        `kept`: the model of the old one, which then is kept in step, so that it may be taken back. Raises
+        Unavailable, and changes nothing, if something was written in one of them only.
+        """
+        rewriter = self._owned()
+
+        async def taken() -> str:
+            second = self._tools.beside.second
+            if second is None or second.missed:
+                raise Unavailable("something was not written for both models: it is done again")
+            old = await rewriter.take_place(name)
+            await follow_model(self._tools.embedder, rewriter.index.model)
+            self._tools.changes.generation = rewriter.generation
+            self._tools.beside.second = None
+            if kept is not None:
+                await rewriter.index.mirror(old, kept.dimension)
+                self._tools.beside.second = Second(kept, rewriter.index)
+            return old
+
+        return await self._moved(taken)
+
+    def _owned(self) -> Rewriter:
+        if self.rewriter is None:
+            raise Conflict("this process does not own the index")
+        return self.rewriter
+
     async def rewrite_index(self, progress: Reports) -> dict[str, Any]:
         """Copy what is live to a fresh collection and drop the old one, with the bytes of all that was deleted.
 
         Writes and recalls go on meanwhile. Raises Conflict where there is nothing to rewrite it with.
         """
-        rewriter = self.rewriter
-        if rewriter is None:
-            raise Conflict("this process does not own the index")
+        rewriter = self._owned()
+        if self._tools.beside.second is not None:
+            raise Unavailable("the store is moving to another model: its old rows go when that is over")
         await self._moved(rewriter.begin)
         copied = 0
         try:
@@ -133,7 +217,7 @@ class Moves:
                     chunk = ids[start : start + COPY]
                     copied += await self._alone(lambda t=tenant, c=chunk: rewriter.copy(t, c))  # type: ignore[misc]
                     await progress.at(copied, total)
-            old = await self._alone(rewriter.switch)
+            old = await self._alone(self._switched)
         except Unavailable:
             await rewriter.abandon()
             raise

@@ -16,8 +16,8 @@ from rearview_pipelines.ports import ObjectStore, Part
 from rearview_pipelines.stores.cold import ColdStore
 from rearview_pipelines.stores.packing import Row, tenant_hash
 from rearview_pipelines.write.commit import persist
-from rearview_pipelines.write.embed import sound_parts
-from rearview_pipelines.write.item import Tools
+from rearview_pipelines.write.embed import draft_of, embed, sound_parts
+from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.known import is_sound
 from rearview_pipelines.write.signing import digest_of_parts, signed, vouched_digest
 
@@ -54,8 +54,24 @@ async def archive(tenant: str, ids: Sequence[str], tools: Tools) -> list[str]:
 
 
 def _moved(memory: Memory, tier: Tier, derived: str, now: datetime, tools: Tools) -> tuple[Memory, str]:
-    after = {"tier": tier, "version": memory.version + 1, "updated_at": now, "derived": derived}
+    model = tools.embedder.name if tier is Tier.HOT else memory.embedding_model
+    after = {
+        "tier": tier,
+        "version": memory.version + 1,
+        "updated_at": now,
+        "derived": derived,
+        "embedding_model": model,
+    }
     return signed(memory.model_copy(update=after), tools.keys.ring)
+
+
+async def _of_this_model(memory: Memory, parts: Sequence[Part], tools: Tools) -> Sequence[Part]:
+    """Its parts, made again where another model made them: two models' vectors are never compared."""
+    if memory.embedding_model == tools.embedder.name:
+        return parts
+    again = Item(memory.tenant, memory.agent, memory.user, draft_of(memory), memory.trust, id=memory.id)
+    await embed(Work([again]), tools)
+    return again.parts
 
 
 async def _remove(tenant: str, ids: Sequence[str], tools: Tools) -> None:
@@ -87,8 +103,9 @@ async def thaw(tenant: str, ids: Sequence[str], tools: Tools) -> list[str]:
     rows: list[Row] = []
     events: list[Event] = []
     now = tools.clock.now()
-    for memory, parts in (await _cold(tools).get(tenant, ids)).values():
-        after, digest = _moved(memory, Tier.HOT, memory.derived, now, tools)
+    for memory, held in (await _cold(tools).get(tenant, ids)).values():
+        parts = await _of_this_model(memory, held, tools)
+        after, digest = _moved(memory, Tier.HOT, digest_of_parts(parts), now, tools)
         rows.append((after, parts))
         events.append(event_of(Op.THAW, after, digest))
     if rows:
@@ -111,8 +128,10 @@ async def restore(tenant: str, rows: Sequence[Row], tools: Tools) -> dict[str, i
         if done not in ("restored", "put_back"):
             continue
         back, digest = memory, vouched_digest(memory, tools.keys) or ""
-        if memory.tier is Tier.COLD:  # its place in the cold tier is gone
-            back, digest = _moved(memory, Tier.HOT, memory.derived, tools.clock.now(), tools)
+        if memory.tier is Tier.COLD or memory.embedding_model != tools.embedder.name:
+            # Its place in the cold tier is gone; or the store has moved to another model since.
+            parts = await _of_this_model(memory, parts, tools)
+            back, digest = _moved(memory, Tier.HOT, digest_of_parts(parts), tools.clock.now(), tools)
         put.append((back, parts))
         if done == "restored" or back is not memory:
             events.append(event_of(Op.RESTORE, back, digest))
@@ -154,7 +173,7 @@ def _fate(tenant: str, memory: Memory, parts: Sequence[Part], there: Memory | No
         return "forgotten"
     if recorded.version > memory.version:
         return "newer"
-    if (recorded.version, recorded.digest) != (memory.version, digest):
+    if not recorded.vouches(memory.version, digest):
         return "altered"
     return "there" if there is not None and is_sound(there, tools) else "put_back"
 

@@ -15,6 +15,7 @@ from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.lifecycle.jobs import Job, JobRunner
 from rearview_pipelines.lifecycle.purge import PurgeNotes
 from rearview_pipelines.lifecycle.schedule import Ended
+from rearview_pipelines.lifecycle.snapshots import Snapshots
 from rearview_pipelines.memory import Memory, Outcome, State, Trust
 from rearview_pipelines.ports import Changes
 from rearview_pipelines.principal import Principal
@@ -69,6 +70,7 @@ class Writer(Moves):
         self.runner: JobRunner | None = None
         self.purging: PurgeNotes | None = None
         self.results: Results | None = None
+        self.snapshots: Snapshots | None = None
         self.ended: Ended | None = None
 
     async def write(self, principal: Principal, items: list[Item], idempotency_key: str | None = None) -> list[Receipt]:
@@ -370,6 +372,11 @@ class Writer(Moves):
         transcripts, done = self._transcripts, 0
         for name in await transcripts.names(tenant):  # one at a time: what is forgotten meanwhile stays forgotten
             done += await self._alone(lambda name=name: transcripts.reseal(name, tenant))  # type: ignore[misc]
+        cold, snapshots = self._tools.cold, self.snapshots
+        if cold is not None and self._tools.ledger.head.archived(tenant):
+            done += await self._alone(lambda: cold.resign(tenant))
+        if snapshots is not None:
+            done += await snapshots.reseal(tenant)
         return done
 
     async def _alone(self, work: Callable[[], Awaitable[_Result]]) -> _Result:

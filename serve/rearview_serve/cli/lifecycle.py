@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rearview_pipelines.errors import InvalidInput
 from rearview_serve.cli.backend import Backend, connected
 from rearview_serve.cli.options import Data, Json, object_of
 from rearview_serve.cli.output import REFUSED, emit, exit_codes
@@ -64,12 +65,38 @@ def restore(
     _run({"kind": "restore", "snapshot": snapshot}, data, as_json)
 
 
+def migrate(
+    model: Annotated[str | None, typer.Argument(help="The model to move to: a name, or an exported folder.")] = None,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Take the last one back.")] = False,
+    finish: Annotated[bool, typer.Option("--finish", help="Let go of what was kept for the way back.")] = False,
+    agreement: Annotated[
+        float | None, typer.Option(help="Least share that both models find alike; below it nothing is switched.")
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Move to another embedding model in place; the service answers all the while."""
+    with exit_codes(as_json):
+        named = {"model": model, "rollback": rollback or None, "finish": finish or None}
+        if sum(value is not None for value in named.values()) != 1:
+            raise InvalidInput.one("model", "name a model, or --rollback, or --finish", "send exactly one of them")
+        _run({"kind": "migrate", "agreement": agreement, **named}, data, as_json)
+        if model is not None and not as_json:
+            print(f"From the next start on: REARVIEW_EMBED_MODEL={model}. The way back: rearview migrate --rollback.")
+
+
+def reindex(data: Data = None, as_json: Json = False) -> None:
+    """Write the index anew from what it holds and the ledger knows."""
+    _run({"kind": "reindex"}, data, as_json)
+
+
 def purge(data: Data = None, as_json: Json = False) -> None:
     """Write anew what still holds the bytes of forgotten memories. Forgetting begins one by itself."""
     _run({"kind": "purge"}, data, as_json)
 
 
 def _run(body: dict[str, Any], data: Path | None, as_json: bool) -> None:
+    body = {name: value for name, value in body.items() if value is not None}
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
         job = _watched(backend, backend.start_job(body)["id"], as_json)
         emit(job, as_json, _job_lines)
@@ -111,3 +138,6 @@ def _job_lines(job: Any) -> Iterator[str]:
     yield f"{job['kind']}: {job['status']}"
     for name, value in job["detail"].items():
         yield f"  {name}: {value if isinstance(value, str | int | float) else json.dumps(value)}"
+
+
+VERBS = (forget, sweep, snapshot, restore, migrate, reindex, purge)

@@ -26,7 +26,7 @@ app.add_typer(trust.keys, name="keys")
 app.command("eval")(evaluate.evaluate)
 app.command()(trust.observe)
 app.command()(trust.verify)
-for verb in (lifecycle.forget, lifecycle.sweep, lifecycle.snapshot, lifecycle.restore, lifecycle.purge):
+for verb in lifecycle.VERBS:
     app.command()(verb)
 app.add_typer(hindsight.session, name="session")
 app.command()(hindsight.summarize)
