@@ -11,7 +11,7 @@ from typing import Protocol
 from rearview_pipelines.errors import BrokenLedger, Unavailable
 from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
 from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs
-from rearview_pipelines.lifecycle.keeping import Restorer, RestoreSnapshot, TakeSnapshot
+from rearview_pipelines.lifecycle.keeping import Resign, Restorer, RestoreSnapshot, TakeSnapshot
 from rearview_pipelines.lifecycle.migrate import Migrate, Migrations, ModelSource, taken_up
 from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.lifecycle.purge import Purge, PurgeNotes, Reindex
