@@ -15,7 +15,7 @@ class Out(BaseModel):
 
 
 def chat(url: str, **changes: object) -> OpenAIChat:
-    return OpenAIChat(ChatOptions(**{"url": url, "model": "m", "key": "sk-1", "seconds": 0.5, "retries": 1, **changes}))  # type: ignore[arg-type]
+    return OpenAIChat(ChatOptions(**{"url": url, "model": "m", "key": "sk-1", "seconds": 20, "retries": 1, **changes}))  # type: ignore[arg-type]
 
 
 async def test_it_is_asked_with_a_schema_and_the_key() -> None:

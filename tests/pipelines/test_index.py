@@ -27,7 +27,7 @@ class Followed(HotIndex):
 
     def __init__(self, index: MilvusIndex) -> None:
         self.notes = ChangeNotes()
-        super().__init__(index, self, DIMENSION, limit=10_000)
+        super().__init__(index, self, limit=10_000)
 
     async def changes(self, tenant: str, epoch: str, since: int) -> Changes:
         return self.notes.since(tenant, epoch, since)
