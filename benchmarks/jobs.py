@@ -21,7 +21,7 @@ from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.models.export import PACKAGED, cached
 from rearview_pipelines.models.opening import open_embedder
 from rearview_pipelines.ports import EmbeddedPart, Embedder, Passage
-from rearview_pipelines.requests import ForgetRequest, RecallRequest
+from rearview_pipelines.requests import Filters, ForgetRequest, RecallRequest
 from rearview_pipelines.stores.packing import packed, sealed
 from rearview_pipelines.testing import HashEmbedder
 from rearview_pipelines.write.moves import COPY
@@ -95,13 +95,15 @@ async def one_recall(rig: Rig, n: int) -> float:
     return (time.perf_counter() - began) * 1000
 
 
+def show(name: str, times: Sequence[float]) -> None:
+    print(f"{name:28} p50 {statistics.median(times):.1f} ms, p95 {p95(times):.1f} ms", flush=True)
+
+
 def p95(times: Sequence[float]) -> float:
     return statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
 
 
-async def bare_put(
-    rig: Rig, rows: Sequence[object], batch: int, put: Callable[[Sequence[object]], Awaitable[None]]
-) -> float:
+async def bare_put(rows: Sequence[object], batch: int, put: Callable[[Sequence[object]], Awaitable[None]]) -> float:
     """Rows a second."""
     took = 0.0
     for start in range(0, len(rows), batch):
@@ -122,13 +124,10 @@ async def main(count: int) -> None:
             for start in range(0, count, 256):
                 ids += await rig.write(*(text(n) for n in range(start, min(count, start + 256))))
             line("write", count, time.perf_counter() - began)
-            while await rig.writer.rewriter.index.held("default") is None and rig.writer._tools.index.hot._loading:  # type: ignore[union-attr]
-                await asyncio.sleep(0.1)
+            await one_recall(rig, 0)
+            await asyncio.sleep(count / 1000)  # its tenant is taken into memory meanwhile
             quiet = [await one_recall(rig, n) for n in range(200)]
-            print(
-                f"{'recall, nothing else':28} p50 {statistics.median(quiet):.1f} ms, p95 {p95(quiet):.1f} ms",
-                flush=True,
-            )
+            show("recall, nothing else", quiet)
             await measured(rig, ids, models)
 
 
@@ -140,12 +139,12 @@ async def measured(rig: Rig, ids: list[str], models: Models) -> None:
         raw = sealed("bench", "default", {}, packed(batch), ring)  # type: ignore[arg-type]
         await rig.objects.put(f"bench/{time.monotonic_ns()}", raw)
 
-    objects = await bare_put(rig, rows, 200, put_objects)
+    objects = await bare_put(rows, 200, put_objects)
     line("snapshot", len(ids), await job(rig, "snapshot"), objects)
     line("restore (all there)", len(ids), await job(rig, "restore"))
     line("sweep (nothing to move)", len(ids), await job(rig, "sweep"))
     began = time.perf_counter()
-    exported = [piece async for piece in rig.service.export(ADMIN, _no_filters())]
+    exported = [piece async for piece in rig.service.export(ADMIN, Filters())]
     line("export", len(exported) - 2, time.perf_counter() - began)
 
     moved = ids[:2000]
@@ -162,33 +161,21 @@ async def measured(rig: Rig, ids: list[str], models: Models) -> None:
         await rig.writer.thaw("default", moved[start : start + 200])
     took = time.perf_counter() - began
     again = await rig.writer.rewriter.whole("default", moved)  # type: ignore[union-attr]
-    index = await bare_put(rig, again, 200, put_index)
+    index = await bare_put(again, 200, put_index)
     line("thaw", len(moved), took, index)
 
     report = await rig.service.forget(ADMIN, ForgetRequest(ids=(ids[-1],)))
     took, meanwhile = await recalls_while(rig, rig.ended(report.purge.job or ""))
     line(f"purge of one (batches of {COPY})", len(ids), took, index)
-    print(
-        f"{'recall during the purge':28} p50 {statistics.median(meanwhile):.1f} ms, p95 {p95(meanwhile):.1f} ms",
-        flush=True,
-    )
+    show("recall during the purge", meanwhile)
 
     sample = [Passage("", text(n)) for n in range(300)]
     bare = len(sample) / await timed(models.other.documents(sample))
     took, meanwhile = await recalls_while(rig, job(rig, "migrate", model="other", agreement=0.0))
     line("migrate", len(ids), took, bare)
-    print(
-        f"{'recall during the migration':28} p50 {statistics.median(meanwhile):.1f} ms, p95 {p95(meanwhile):.1f} ms",
-        flush=True,
-    )
+    show("recall during the migration", meanwhile)
     report = await rig.service.verify(ADMIN)
     print(f"verify: {'ok' if report['ok'] else report['findings'][:3]}, {report['checked']} checked", flush=True)
-
-
-def _no_filters():  # type: ignore[no-untyped-def]
-    from rearview_pipelines.requests import Filters
-
-    return Filters()
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-import rfc8785
-
 from rearview_pipelines.memory import Memory, State
+from rearview_pipelines.write.canonical import canonical
 from rearview_pipelines.write.keys import KeyRing, Keys, derive
 from rearview_pipelines.write.signing import digest
 
@@ -92,14 +91,14 @@ def encode(writer: str, seq: int, previous: str, at: datetime, events: Sequence[
         "events": _rows(events),
         "kid": ring.active,
     }
-    mac = _mac(ring.masters[ring.active], rfc8785.dumps(body))
-    return rfc8785.dumps(body | {"mac": mac})
+    mac = _mac(ring.masters[ring.active], canonical(body))
+    return canonical(body | {"mac": mac})
 
 
 def encode_intent(events: Sequence[Event], ring: KeyRing) -> bytes:
     """What is about to be recorded, signed, so that nobody else can say that a write of theirs was under way."""
     body: dict[str, Any] = {"events": _rows(events), "kid": ring.active}
-    return rfc8785.dumps(body | {"mac": _mac(ring.masters[ring.active], rfc8785.dumps(body), _INTENT)})
+    return canonical(body | {"mac": _mac(ring.masters[ring.active], canonical(body), _INTENT)})
 
 
 def decode_intent(raw: bytes, keys: Keys) -> tuple[Event, ...] | None:
@@ -108,7 +107,7 @@ def decode_intent(raw: bytes, keys: Keys) -> tuple[Event, ...] | None:
         body = json.loads(raw)
         mac = body.pop("mac")
         master = keys.knowing(body["kid"]).usable(body["kid"])
-        if master is None or not hmac.compare_digest(mac, _mac(master, rfc8785.dumps(body), _INTENT)):
+        if master is None or not hmac.compare_digest(mac, _mac(master, canonical(body), _INTENT)):
             return None
         return _events(body["events"])
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -131,7 +130,7 @@ def decode(raw: bytes, writer: str, seq: int, previous: str, keys: Keys) -> Batc
         kid = body["kid"]
         # A revoked key still vouches for history here: each later batch, signed by another, hashes over it.
         master = keys.knowing(kid).masters.get(kid)
-        if master is None or not hmac.compare_digest(mac, _mac(master, rfc8785.dumps(body))):
+        if master is None or not hmac.compare_digest(mac, _mac(master, canonical(body))):
             raise BrokenChain(seq, "is not as it was signed")
         if (body["writer"], body["seq"], body["previous"]) != (writer, seq, previous):
             raise BrokenChain(seq, "does not follow the one before it")

@@ -24,6 +24,7 @@ from rearview_pipelines.receipts import Receipt
 from rearview_pipelines.requests import parse
 from rearview_pipelines.stores.packing import tenant_hash
 from rearview_pipelines.write.admit import admit
+from rearview_pipelines.write.canonical import canonical
 from rearview_pipelines.write.item import Item
 from rearview_pipelines.write.keys import Keys, derive
 
@@ -80,7 +81,7 @@ def _line(value: dict[str, Any]) -> bytes:
 
 
 def _mac(key: bytes, place: str, value: dict[str, Any]) -> str:
-    return hmac.new(key, place.encode() + b"\x00" + rfc8785.dumps(value), hashlib.sha256).hexdigest()
+    return hmac.new(key, place.encode() + b"\x00" + canonical(value), hashlib.sha256).hexdigest()
 
 
 @dataclass

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import rfc8785
-
 from rearview_pipelines.errors import Unavailable
 from rearview_pipelines.ports import AlreadyThere, ObjectStore
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.requests import MAX_BATCH
+from rearview_pipelines.write.canonical import canonical
 from rearview_pipelines.write.keys import KeyRing, Keys, derive
 
 log = logging.getLogger(__name__)
@@ -238,4 +237,4 @@ def _opened(raw: bytes, keys: Keys) -> dict[str, Any] | None:
 
 
 def _mac(master: bytes, body: dict[str, Any]) -> str:
-    return hmac.new(derive(master, body["tenant"], _PURPOSE), rfc8785.dumps(body), hashlib.sha256).hexdigest()
+    return hmac.new(derive(master, body["tenant"], _PURPOSE), canonical(body), hashlib.sha256).hexdigest()

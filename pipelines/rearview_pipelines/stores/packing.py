@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import rfc8785
 import zstandard
 
 from rearview_pipelines.memory import Memory
 from rearview_pipelines.ports import Part
 from rearview_pipelines.stores.rows import packed_tokens, unpacked
+from rearview_pipelines.write.canonical import canonical
 from rearview_pipelines.write.keys import KeyRing, Keys, derive
 
 FORMAT = 1
@@ -78,7 +78,7 @@ def unsealed(purpose: str, tenant: str, raw: bytes, keys: Keys) -> tuple[dict[st
 
 
 def _mac(master: bytes, purpose: str, tenant: str, head: Mapping[str, Any], frame: bytes) -> str:
-    signed = rfc8785.dumps(dict(head)) + b"\n" + hashlib.sha256(frame).digest()
+    signed = canonical(dict(head)) + b"\n" + hashlib.sha256(frame).digest()
     return hmac.new(derive(master, tenant, f"seal-{purpose}"), signed, hashlib.sha256).hexdigest()
 
 

@@ -17,7 +17,7 @@ from rearview_pipelines.stores import collection
 from rearview_pipelines.stores.milvus import MilvusIndex, translated
 
 log = logging.getLogger(__name__)
-GRACE_SECONDS = 3.0
+GRACE_SECONDS = 2.0
 """Between moving the alias and dropping the old collection: readers hear of it with their next question."""
 _Result = TypeVar("_Result")
 

@@ -18,7 +18,7 @@ from rearview_pipelines.write.known import is_sound
 from rearview_pipelines.write.rendition import Second
 from rearview_pipelines.write.usage import Use
 
-COPY = 100
+COPY = 250
 """Memories copied at a time into a fresh collection; writes get their turn in between."""
 _Result = TypeVar("_Result")
 

@@ -8,10 +8,9 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 
-import rfc8785
-
 from rearview_pipelines.memory import Memory, Signature
 from rearview_pipelines.ports import Part
+from rearview_pipelines.write.canonical import canonical
 from rearview_pipelines.write.keys import KeyRing, Keys, derive
 
 _PURPOSE = "sign"
@@ -33,7 +32,7 @@ def digest_of_parts(parts: Sequence[Part]) -> str:
 
 def payload(memory: Memory) -> bytes:
     """The bytes that are signed."""
-    return rfc8785.dumps(memory.model_dump(mode="json", exclude={"signature"}))
+    return canonical(memory.model_dump(mode="json", exclude={"signature"}))
 
 
 def digest(memory: Memory) -> str:
