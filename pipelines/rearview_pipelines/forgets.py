@@ -1,17 +1,18 @@
 """Forgetting as callers ask for it: which memories a scope names, and the report of what went."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rearview_pipelines.errors import InvalidInput, NotFound
-from rearview_pipelines.memory import Memory, SourceKind, State
-from rearview_pipelines.ports import MemoryIndex, Where
+from rearview_pipelines.memory import Memory, SourceKind, State, Tier
+from rearview_pipelines.ports import Clock, MemoryIndex, Where
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.recall.filters import in_states, where_of
 from rearview_pipelines.requests import Filters, ForgetRequest
-from rearview_pipelines.write.gone import Forgotten, Scope
+from rearview_pipelines.sessions.transcript import Transcripts
+from rearview_pipelines.write.gone import PLACES, Forgotten, Scope
 from rearview_pipelines.write.identity import is_memory_id
 
 PAGE = 1000
@@ -52,9 +53,11 @@ class ForgetPort(Protocol):
 class Forgets:
     """Finds what a request names, and has the writer forget it."""
 
-    def __init__(self, writer: ForgetPort, index: MemoryIndex) -> None:
+    def __init__(self, writer: ForgetPort, index: MemoryIndex, transcripts: Transcripts | None, clock: Clock) -> None:
         self._writer = writer
         self._index = index
+        self._transcripts = transcripts
+        self._clock = clock
 
     async def forget(self, principal: Principal, request: ForgetRequest) -> ForgetReport:
         """Raises InvalidInput for no scope or several, NotFound for an unknown id, Forbidden."""
@@ -62,9 +65,9 @@ class Forgets:
         principal.require_writer()
         scope = await self._scope(principal, request)
         if request.dry_run:
-            return ForgetReport(forgotten=0, dry_run=True, ids=scope.ids)
-        if not scope.ids and scope.session is None and scope.user is None:
-            return ForgetReport(forgotten=0)
+            return ForgetReport(forgotten=0, dry_run=True, ids=scope.ids, places=await self._places(principal, scope))
+        if not scope.ids and scope.session is None and scope.user is None and scope.turns is None:
+            return ForgetReport(forgotten=0, places=dict.fromkeys(PLACES, 0))
         done = await self._writer.forget(principal, scope)
         return ForgetReport(
             forgotten=len(done.ids),
@@ -74,6 +77,15 @@ class Forgets:
             rejudged=tuple(done.rejudged),
             kept_until=done.kept_until,
         )
+
+    async def _places(self, principal: Principal, scope: Scope) -> dict[str, int]:
+        """Where the memories of a dry run lie now."""
+        places = dict.fromkeys(PLACES, 0)
+        for start in range(0, len(scope.ids), PAGE):
+            found = await self._index.get(principal.tenant, scope.ids[start : start + PAGE])
+            for memory in found.values():
+                places["cold" if memory.tier is Tier.COLD else "hot"] += 1
+        return places
 
     async def _scope(self, principal: Principal, request: ForgetRequest) -> Scope:
         if request.ids is not None:
@@ -92,9 +104,28 @@ class Forgets:
         found = await self._matching(principal, where_of(principal, Filters(session=(session,))))
         if request.last_turns is None:
             return Scope(tuple(m.id for m in found), session=session, exact=False)
-        turns = [m for m in found if m.source.kind is SourceKind.TURN]
-        turns.sort(key=lambda m: (m.occurred_at or m.created_at, m.source.turn or 0), reverse=True)
+        last = await self._last_turns(principal, session, request.last_turns)
+        if last:
+            said = {turn["id"] for turn in last if turn["id"]}
+            numbers = tuple(turn["turn"] for turn in last)
+            of_them = [m.id for m in found if m.id in said or m.source.turn in numbers]
+            return Scope(tuple(of_them), exact=False, turns=(session, numbers))
+        turns = [m for m in found if m.source.kind is SourceKind.TURN]  # written as turns, never observed
+        turns.sort(key=lambda m: (m.source.turn or 0, m.occurred_at or m.created_at), reverse=True)
         return Scope(tuple(m.id for m in turns[: request.last_turns]), exact=False)
+
+    async def _last_turns(self, principal: Principal, session: str, count: int) -> list[dict[str, Any]]:
+        """The newest turns of a session's transcript, kept as memories or not."""
+        if self._transcripts is None:
+            return []
+        found: list[dict[str, Any]] = []
+        start = 0
+        while True:
+            page = await self._transcripts.page(principal, session, start, PAGE, self._clock.now())
+            found = [*found, *page.turns][-count:]
+            if page.next is None:
+                return found
+            start = page.next
 
     async def _changeable(self, principal: Principal, ids: Sequence[str]) -> Sequence[str]:
         """The ids of a dry run, if each is a memory that the principal may change."""
@@ -117,11 +148,16 @@ class Forgets:
         return mine
 
 
+def _narrows(filters: Filters) -> bool:
+    """Whether any filter is one: an empty object is none."""
+    return any(value not in (None, {}, ()) for _, value in filters)
+
+
 def _require_scope(request: ForgetRequest) -> None:
     named = [name for name in SCOPES if getattr(request, name) is not None]
     if len(named) != 1:
         raise InvalidInput.one("ids", "exactly one scope is needed", f"send one of {', '.join(SCOPES)}")
     if request.last_turns is not None and request.session is None:
         raise InvalidInput.one("last_turns", "needs a session", "send session too")
-    if request.filters is not None and request.filters == Filters():
+    if request.filters is not None and not _narrows(request.filters):
         raise InvalidInput.one("filters", "names nothing, which would be everything", "send at least one filter")

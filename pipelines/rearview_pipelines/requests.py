@@ -24,6 +24,7 @@ from rearview_pipelines.fields import (
     turn_text,
 )
 from rearview_pipelines.memory import Draft, Kind, LayerField, Outcome, Source, State
+from rearview_pipelines.principal import Right, Role
 
 MAX_BATCH = 256
 MAX_TOP_K = 100
@@ -190,6 +191,17 @@ class ReflectRequest(BaseModel):
         return self
 
 
+class TokenRequest(BaseModel):
+    """A credential to make, of the caller's own tenant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    role: Role
+    agent: Name | None = Field(None, description="Fix the agent; leave out to leave it open.")
+    user: Name | None = Field(None, description="Fix the user; leave out to leave it open.")
+    rights: Annotated[tuple[Right, ...], Field(max_length=8)] = ()
+
+
 class TranscriptRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -286,9 +298,25 @@ class JobRequest(BaseModel):
         False, description="sweep: the clock is right, however long ago the last one was."
     )
 
+    task: Name | None = Field(None, description="reflect: one task.")
+    task_type: Name | None = Field(None, description="reflect: or all tasks of a kind.")
+    session: Name | None = Field(None, description="reflect: or a session.")
+
     @property
     def parameters(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "JobRequest":
+        named = sum(value is not None for value in (self.task, self.task_type, self.session))
+        if (self.kind == "reflect") != (named == 1):
+            reason = "a reflection needs exactly one of task, task_type, session; other jobs none"
+            raise PydanticCustomError("task", "{reason}", {"reason": reason})
+        ways = sum((self.model is not None, self.rollback, self.finish))
+        if (self.kind == "migrate") != (ways == 1):
+            reason = "a migration needs exactly one of model, rollback, finish; other jobs none"
+            raise PydanticCustomError("model", "{reason}", {"reason": reason})
+        return self
 
 
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -138,7 +138,7 @@ class MemoryService:
         self._clock = clock or SystemClock()
         self._egress = Egress(trust.scrubber if trust else None, trust.keys) if trust else None
         self._traces = Traces(writer, index)
-        self._forgets = Forgets(writer, index)
+        self._forgets = Forgets(writer, index, trust.transcripts if trust else None, self._clock)
         self._sessions = None
         if trust is not None and trust.working is not None and trust.transcripts is not None:
             self._sessions = SessionService(
@@ -319,14 +319,21 @@ class MemoryService:
         where = where_of(principal, self._scrubbed(principal, filters))
         where = in_states(where, tuple(filters.state or (State.ACTIVE, State.PENDING)))
         sealing = Sealing(principal.tenant, trust.keys, self._clock.now())
-        yield sealing.manifest()
+        held: Memory | None = None
+        begun = False
         ids = await self._index.ids(principal.tenant)
         for start in range(0, len(ids), EXPORT_PAGE):
             found = await self._index.get(principal.tenant, ids[start : start + EXPORT_PAGE])
             for memory in found.values():
-                if fits(memory, where) and principal.sees(memory) and self._recaller.holds(memory):
-                    yield sealing.memory(self._out(memory))
-        yield sealing.end()
+                if not (fits(memory, where) and principal.sees(memory) and self._recaller.holds(memory)):
+                    continue
+                if not begun:
+                    yield sealing.manifest(empty=False)
+                    begun = True
+                if held is not None:
+                    yield sealing.memory(held, last=False)
+                held = self._out(memory)
+        yield sealing.memory(held, last=True) if held is not None else sealing.manifest(empty=True)
 
     async def import_lines(self, principal: Principal, lines: AsyncIterator[bytes | None]) -> dict[str, Any]:
         """Write what lines hold; the bad ones are counted, and the first described."""
@@ -340,6 +347,11 @@ class MemoryService:
     async def start_job(self, principal: Principal, request: JobRequest) -> dict[str, Any]:
         """Begin long work. Admins only."""
         principal.require_admin()
+        if request.kind == "reflect":
+            scope = {
+                n: getattr(request, n) for n in ("task", "task_type", "session") if getattr(request, n) is not None
+            }
+            return await self.reflect(principal, ReflectRequest.model_validate(scope))
         job = await self._writer.start_job(principal.tenant, request.kind, request.parameters)
         return {"id": job.id}
 

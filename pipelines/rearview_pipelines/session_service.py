@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from rearview_pipelines.errors import InvalidInput, NotFound
-from rearview_pipelines.memory import Draft, Layer, Outcome, Source, SourceKind
+from rearview_pipelines.memory import Draft, Kind, Layer, Outcome, Source, SourceKind
 from rearview_pipelines.ports import Clock
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.privacy.scrub import Found, Scrubber
@@ -34,7 +34,14 @@ class SessionPort(Protocol):
     ) -> list[Receipt]: ...
 
     async def start_session(
-        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: Sequence[str]
+        self,
+        principal: Principal,
+        session: str,
+        agent: str,
+        user: str,
+        goal: str | None,
+        seeds: Sequence[str],
+        preferences: Sequence[str],
     ) -> Session: ...
 
     async def put_session(
@@ -85,8 +92,9 @@ class SessionService:
         if goal is not None:
             asked = RecallRequest(query=goal, top_k=SEEDS, token_budget=SEED_TOKENS, session=session)
             seeds = list((await self._recalls.recall(principal, asked, floored=True)).memories)
+        known = [memory.text for memory in seeds if memory.kind is Kind.PREFERENCE]
         begun = await self._writer.start_session(
-            principal, session, agent, user, request.goal, [memory.id for memory in seeds]
+            principal, session, agent, user, request.goal, [memory.id for memory in seeds], known
         )
         return {**self._shown(begun), "seeds": seeds}
 
@@ -170,6 +178,7 @@ class SessionService:
             "updated_at": session.updated_at.isoformat(),
             "expires_at": (session.updated_at + self._working.idle).isoformat(),
             "ended": session.ended,
+            "seed_ids": list(session.seeds),
         }
 
 

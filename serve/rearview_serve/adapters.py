@@ -157,11 +157,18 @@ class HandleWriter:
             return await self._handle.observe.remote(principal, request, idempotency_key)  # type: ignore[no-any-return]
 
     async def start_session(
-        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: Sequence[str]
+        self,
+        principal: Principal,
+        session: str,
+        agent: str,
+        user: str,
+        goal: str | None,
+        seeds: Sequence[str],
+        preferences: Sequence[str],
     ) -> Session:
         call = self._handle.start_session
         async with translated("Write"):
-            return await call.remote(principal, session, agent, user, goal, list(seeds))  # type: ignore[no-any-return]
+            return await call.remote(principal, session, agent, user, goal, list(seeds), list(preferences))  # type: ignore[no-any-return]
 
     async def put_session(
         self, principal: Principal, session: str, agent: str, user: str, version: int, state: State

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from rearview_pipelines.errors import BrokenLedger, Unavailable
 from rearview_pipelines.ledger.ledger import Ledger, LedgerReader, Witness
-from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs
+from rearview_pipelines.lifecycle.jobs import Handler, JobRunner, Jobs, Progress
 from rearview_pipelines.lifecycle.keeping import Resign, Restorer, RestoreSnapshot, TakeSnapshot
 from rearview_pipelines.lifecycle.migrate import Migrate, Migrations, ModelSource, taken_up
 from rearview_pipelines.lifecycle.policy import Lifecycle
@@ -183,6 +183,7 @@ async def opened_writer(
         cold,
         quota=arguments.quota,
         poison_threshold=arguments.poison_threshold,
+        working=lifecycle.idle,
     )
     writer = Writer(tools, parts.transcripts, parts.working)
     writer.rewriter = Rewriter(store.milvus, store.hot, store.uri, store.token, store.seconds)
@@ -195,7 +196,8 @@ async def opened_writer(
     own["resign"] = Resign(writer, tools.index, parts.keys)
     if models is not None:
         migrations = Migrations(parts.objects)
-        own["migrate"] = Migrate(writer, store.hot, store.milvus, ledger, migrations, models)
+        migrate = Migrate(writer, store.hot, store.milvus, ledger, migrations, models)
+        own |= {"migrate": migrate, "purge": shop.purge(writer, writer.purging, migrate.let_go)}
         await follow_model(embedder, store.milvus.model)
         await taken_up(migrations, writer, models)
     writer.runner = JobRunner(parts.jobs(clock), own | dict(elsewhere or {}))
@@ -262,8 +264,11 @@ class Shop:
         tiers, parts = TieredIndex(self.hot, self.cold), self.parts
         return Reflect(self.owner, tiers, self.reader, parts.transcripts, parts.results, self.clock, model)
 
-    def purge(self, owner: Writer, notes: PurgeNotes) -> Handler:
-        return Purge(notes, owner, self.cold, Snapshots(self.parts.objects, self.parts.keys), self.reader)
+    def purge(
+        self, owner: Writer, notes: PurgeNotes, finish: Callable[[Progress], Awaitable[None]] | None = None
+    ) -> Handler:
+        snapshots = Snapshots(self.parts.objects, self.parts.keys)
+        return Purge(notes, owner, self.cold, snapshots, self.reader, self.parts.jobs(self.clock), finish)
 
 
 def summarizer_of(chat: ChatOptions | None) -> Summarizer:

@@ -36,7 +36,10 @@ def router(parts: "Ingress") -> APIRouter:
     @made.post("/export", response_class=StreamingResponse, **openapi.export())
     async def export(request: Request) -> Any:
         principal = parts.reader(request)
-        filters = parse(Filters, await parts.body(request, empty={}))
+        body = await parts.body(request, empty={})
+        if isinstance(body, dict) and set(body) == {"filters"}:
+            body = body["filters"]
+        filters = parse(Filters, body)
         lines = parts.service.export(principal, filters)
         first = await anext(lines)  # what refuses it has to be said before the answer begins
         return StreamingResponse(_from(first, lines), media_type=NDJSON)

@@ -201,8 +201,8 @@ class Tools:
         changes = {k: v for k, v in changes.items() if v is not None}
 
         async def run() -> dict[str, Any]:
-            receipt = await self._service.patch(principal, arguments.memory_id, changes)
-            return {"receipts": [receipt.model_dump(mode="json")]}
+            receipt = (await self._service.patch(principal, arguments.memory_id, changes)).model_dump(mode="json")
+            return {**receipt, "receipts": [receipt]}
 
         return await self._in_time(run(), None)
 

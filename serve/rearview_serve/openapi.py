@@ -23,6 +23,7 @@ from rearview_pipelines.requests import (
     ReflectRequest,
     StartRequest,
     SummaryRequest,
+    TokenRequest,
     WriteRequest,
 )
 from rearview_pipelines.sessions.requests import PutRequest
@@ -41,10 +42,12 @@ _MODELS: tuple[type[BaseModel], ...] = (
     Filters,
     ForgetRequest,
     JobRequest,
+    TokenRequest,
     StartRequest,
     PutRequest,
     EndRequest,
     SummaryRequest,
+    TokenRequest,
     ReflectRequest,
     Problem,
 )
@@ -145,6 +148,14 @@ def import_() -> dict[str, Any]:
         "summary": "Write a stream of NDJSON; bad lines are counted and the first described, the others are stored",
         "responses": _problems(401, 403, 429, 503),
         "openapi_extra": {"requestBody": {"required": True, "content": {"application/x-ndjson": schema}}},
+    }
+
+
+def token() -> dict[str, Any]:
+    return {
+        "summary": "Make a token of your tenant; it is shown this once",
+        "responses": _problems(401, 403, 422, 429, 503),
+        **_body(_ref(TokenRequest), {"an agent's": {"role": "writer", "agent": "support-bot"}}),
     }
 
 

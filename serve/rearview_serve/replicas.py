@@ -283,9 +283,16 @@ class WriteReplica:
         return await (await self._writer()).observe(principal, request, key)
 
     async def start_session(
-        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: list[str]
+        self,
+        principal: Principal,
+        session: str,
+        agent: str,
+        user: str,
+        goal: str | None,
+        seeds: list[str],
+        preferences: list[str],
     ) -> Session:
-        return await (await self._writer()).start_session(principal, session, agent, user, goal, seeds)
+        return await (await self._writer()).start_session(principal, session, agent, user, goal, seeds, preferences)
 
     async def put_session(
         self, principal: Principal, session: str, agent: str, user: str, version: int, state: State

@@ -97,6 +97,7 @@ class SessionOut(BaseModel):
     updated_at: str
     expires_at: str
     ended: bool
+    seed_ids: list[str]
     seeds: list[HitOut] | None = None  # type: ignore[valid-type]
 
 

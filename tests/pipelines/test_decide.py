@@ -20,9 +20,9 @@ def memory(days: float, layer: Layer = Layer.EPISODIC, **fields: object) -> Memo
     return Memory.model_validate(base | fields)
 
 
-def used(days_ago: float | None = None, hits: int = 0, helpful: int = 0) -> Use:
+def used(days_ago: float | None = None, hits: int = 0) -> Use:
     last = (NOW - timedelta(days=days_ago)).date().isoformat() if days_ago is not None else ""
-    return Use(hits, last, {str(n): [0, 1] for n in range(helpful)})
+    return Use(hits, last)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,11 @@ def test_fates(held: Memory, use: Use, expected: Fate) -> None:
 
 
 def lesson(days: float) -> Memory:
-    return memory(days, Layer.SEMANTIC, source=Source(kind=SourceKind.REFLECTION), confidence=0.7)
+    return memory(days, Layer.SEMANTIC, source=Source(kind=SourceKind.REFLECTION), confidence=0.7, kind="rule")
 
 
-def test_a_lesson_rises_with_help_and_falls_with_disuse() -> None:
+def test_a_lesson_falls_with_disuse() -> None:
     assert confidence(lesson(0), used(), POLICY, NOW) == pytest.approx(0.7)
-    assert confidence(lesson(0), used(helpful=2), POLICY, NOW) == pytest.approx(0.8)
     assert confidence(lesson(90), used(), POLICY, NOW) == pytest.approx(0.35)
     assert fate(lesson(90), used(), POLICY, NOW) is Fate.KEEP
     assert fate(lesson(120), used(), POLICY, NOW) is Fate.ARCHIVE

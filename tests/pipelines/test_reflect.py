@@ -11,7 +11,15 @@ from rearview_pipelines.memory import Kind, Memory, SourceKind
 from rearview_pipelines.models.chat_options import ChatOptions
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.reflect.grounding import is_grounded
-from rearview_pipelines.requests import ForgetRequest, ListRequest, ObserveRequest, ReflectRequest, WriteRequest, parse
+from rearview_pipelines.requests import (
+    FeedbackRequest,
+    ForgetRequest,
+    ListRequest,
+    ObserveRequest,
+    ReflectRequest,
+    WriteRequest,
+    parse,
+)
 from tests.chat_server import scripted
 from tests.rig import ADMIN, Rig, opened, traces
 
@@ -112,6 +120,20 @@ async def test_reflecting_again_changes_nothing_until_more_happens(tmp_path: Pat
         assert len(stronger.source.derived_from) == len(lesson.source.derived_from) + 1
         rules = await rules_of(rig)
         assert len(rules) == 1
+
+
+async def test_a_helpful_lesson_is_surer_and_an_unhelpful_one_less(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rig:
+        await told(rig, "deploy", DEPLOYS[:6])
+        [lesson] = await lessons(rig, await reflected(rig, task_type="deploy"))
+        await rig.service.feedback(ADMIN, FeedbackRequest(id=lesson.id, helpful=True))
+        surer = await rig.service.get(ADMIN, lesson.id)
+        assert surer.confidence == pytest.approx(lesson.confidence + 0.05)
+        await rig.service.feedback(ADMIN, FeedbackRequest(id=lesson.id, helpful=True))  # said twice counts once
+        assert (await rig.service.get(ADMIN, lesson.id)).confidence == surer.confidence
+        await rig.service.feedback(ADMIN, FeedbackRequest(id=lesson.id, helpful=False))
+        assert (await rig.service.get(ADMIN, lesson.id)).confidence == pytest.approx(lesson.confidence - 0.05)
+        assert (await rig.service.verify(ADMIN))["ok"]
 
 
 async def test_nothing_of_one_scope_is_told_in_another(tmp_path: Path) -> None:

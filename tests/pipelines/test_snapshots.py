@@ -70,6 +70,7 @@ async def test_seven_are_kept_and_a_half_one_is_removed(tmp_path: Path) -> None:
         half = f"{names[-1][:-6]}ffffff"
         key = (await rig.objects.keys("snapshots/"))[0]
         await rig.objects.put(f"{key.rpartition('/')[0].rpartition('/')[0]}/{half}/part-000001.snap", b"{}\n")
+        rig.clock.forward(days=1)
         await rig.run("snapshot")
         assert len(await snapshots.names("default", whole=False)) == 7
 

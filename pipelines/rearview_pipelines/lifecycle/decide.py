@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from rearview_pipelines.lifecycle.policy import TAG, Lifecycle
-from rearview_pipelines.memory import Layer, Memory, SourceKind, State, Tier
+from rearview_pipelines.memory import Layer, Memory, State, Tier
+from rearview_pipelines.reflect.lessons import is_lesson
 from rearview_pipelines.write.usage import Use
 
 DAY = timedelta(days=1)
@@ -32,21 +33,16 @@ def days_unused(memory: Memory, use: Use, now: datetime) -> float:
 
 
 def confidence(memory: Memory, use: Use, policy: Lifecycle, now: datetime) -> float:
-    """Of a lesson it rises with every helpful use and falls while it is not used; of the rest it is as written."""
+    """Of a lesson it falls while it is not used (a helpful use has raised what is written); of the rest it stays."""
     if not is_lesson(memory):
         return memory.confidence
-    raised = min(1.0, max(0.0, memory.confidence + policy.helpful * (use.helpful - use.unhelpful)))
-    return float(raised * 2 ** (-days_unused(memory, use, now) / policy.lesson_half_life))
+    return float(memory.confidence * 2 ** (-days_unused(memory, use, now) / policy.lesson_half_life))
 
 
 def worth(memory: Memory, use: Use, policy: Lifecycle, now: datetime) -> float:
     """importance · confidence · 2^(−days since last use / half-life): 0 to 1; hits restore it."""
     fading = 2 ** (-days_unused(memory, use, now) / policy.half_life)
     return float(memory.importance * memory.confidence * fading)
-
-
-def is_lesson(memory: Memory) -> bool:
-    return memory.source.kind is SourceKind.REFLECTION
 
 
 def fate(memory: Memory, use: Use, policy: Lifecycle, now: datetime) -> Fate:

@@ -59,8 +59,16 @@ class TakeSnapshot:
                 await self.snapshots.add(tenant, manifest, list(found.values()))
             await progress.at(manifest.count, total)
         await self.snapshots.end(tenant, manifest)
+        await self.reader.followed()
+        gone = [id_ for id_ in (*ids, *cold) if self._is_gone(tenant, id_) and id_ not in manifest.forgotten]
+        if gone:  # forgotten while it was written
+            await self.snapshots.forget(tenant, gone)
         removed = await self.snapshots.prune(tenant, self.kept)
         await progress.at(manifest.count, manifest.count, memories=manifest.count, older_removed=removed)
+
+    def _is_gone(self, tenant: str, id_: str) -> bool:
+        held = self.reader.head.get(tenant, id_)
+        return held is not None and held.state is State.FORGOTTEN
 
     def _counts(self, tenant: str, memory: Memory) -> bool:
         """Whether a hot row is one to keep: no tombstone, and not left over of what went cold."""

@@ -230,6 +230,12 @@ class Migrate:
         await self.migrations.put(None)
         await progress.at(0, 0, rolled_back=True, model=self.milvus.model)
 
+    async def let_go(self, progress: Progress) -> None:
+        """Finish a migration that is kept: forgetting outranks the way back. Raises Unavailable while one fills."""
+        now = await self.migrations.get()
+        if now is not None and now.phase == "kept":
+            await self._finish(progress)
+
     async def _finish(self, progress: Progress) -> None:
         """Keep the old collection no longer."""
         now = await self.migrations.get()

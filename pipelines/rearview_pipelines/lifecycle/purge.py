@@ -7,14 +7,14 @@ rewrite. What is noted while it runs is taken by the next round: it may have bee
 import json
 import logging
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from rearview_pipelines.ledger.head import Head
 from rearview_pipelines.ledger.ledger import LedgerReader
-from rearview_pipelines.lifecycle.jobs import Job, Progress
+from rearview_pipelines.lifecycle.jobs import OPEN, Job, Jobs, Progress
 from rearview_pipelines.lifecycle.snapshots import Snapshots
 from rearview_pipelines.memory import State
 from rearview_pipelines.ports import ObjectStore
@@ -93,15 +93,20 @@ class Purge:
     cold: ColdStore
     snapshots: Snapshots
     reader: LedgerReader
+    jobs: Jobs
+    finish: Callable[[Progress], Awaitable[None]] | None = None
 
     async def __call__(self, job: Job, progress: Progress) -> None:
         until: datetime | None = None
         ids: set[str] = set()
+        if self.finish is not None and await self._ready(job.tenant):
+            await self.finish(progress)  # the collection that a migration keeps for the way back holds the bytes too
         while noted := await self._ready(job.tenant):
             gone = {id_ for of in noted.values() for id_ in of}
             index = await self.owner.rewrite_index(progress)
             cold = await self.cold.rewrite(job.tenant, ids=gone)
-            locked = await self.snapshots.forget(job.tenant, gone)
+            under_way = any(j.kind == "snapshot" and j.status in OPEN for j in await self.jobs.listed(job.tenant))
+            locked = await self.snapshots.forget(job.tenant, gone, under_way=under_way)
             until = max(filter(None, (until, cold.kept_until, locked)), default=None)
             ids |= gone
             job.detail |= {"index": index, "cold_copies": cold.dropped}

@@ -131,8 +131,15 @@ class Snapshots:
 
     async def prune(self, tenant: str, kept: int = KEPT) -> int:
         """Remove all but the newest, and what was never finished; answers how many."""
-        good = (await self.names(tenant))[-kept:]
-        over = [name for name in await self.names(tenant, whole=False) if name not in good]
+        finished = await self.names(tenant)
+        good = set(finished[-kept:])
+        newest = finished[-1] if finished else ""
+        # One that is not finished and newer than the last that is may be under way.
+        over = [
+            name
+            for name in await self.names(tenant, whole=False)
+            if name not in good and (name in finished or name < newest)
+        ]
         for name in over:
             await self._remove(tenant, name)
         return len(over)
@@ -164,16 +171,21 @@ class Snapshots:
         except (NotAsSealed, KeyError, TypeError):
             return None
 
-    async def forget(self, tenant: str, ids: Collection[str]) -> datetime | None:
+    async def forget(self, tenant: str, ids: Collection[str], *, under_way: bool = False) -> datetime | None:
         """Write the parts that hold these memories anew without them; answers until when a lock keeps some.
 
+        `under_way`: one is being written, which looks at its end what was forgotten meanwhile.
         A part that cannot be read is removed with its whole snapshot: it may hold one of them.
         """
         until: datetime | None = None
         for name, parts in (await self.holding(tenant, ids)).items():
             try:
                 manifest = await self.read(tenant, name)
-            except (NotFound, Conflict):
+            except NotFound:  # never finished
+                if not under_way:
+                    await self._remove(tenant, name)
+                continue
+            except Conflict:
                 log.warning("snapshot %s cannot be read: removed", name)
                 await self._remove(tenant, name)
                 continue

@@ -1,7 +1,7 @@
 """Export and import: memories as lines of JSON, under a signed manifest where they come from a store of ours.
 
-The manifest comes first, a seal on every line binds it to its place, and the last line says how many there were: a
-store that has the keys knows a line that was altered, moved or added, and an export that was cut. Whatever comes in
+The manifest comes first, and a seal on every line binds it to its place, the last one to the end: a store that has the
+keys knows a line that was altered, moved or added, and an export that was cut. Whatever comes in
 goes through the ordinary write path and is signed anew; it is trusted as imported.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import rfc8785
 
-from rearview_pipelines.errors import InvalidInput
+from rearview_pipelines.errors import Forbidden, InvalidInput
 from rearview_pipelines.memory import Draft, Layer, Memory, Trust
 from rearview_pipelines.principal import Principal
 from rearview_pipelines.receipts import Receipt
@@ -35,6 +35,10 @@ MOST_ERRORS = 20
 """Bad lines that are described; the others are counted."""
 MAX_LINE = 2**20
 """Bytes of a line that can be a memory; a longer one is counted and passed over without being held."""
+COUNTED = (
+    "stored", "duplicate", "pending", "quarantined", "rejected", "skipped", "forgotten", "malformed", "bad_signature",
+    "not_allowed",
+)  # fmt: skip
 _DRAFT = frozenset(Draft.model_fields)
 _OURS = frozenset(Memory.model_fields) | {"seal", "score", "actionable", "age_days", "excerpt", "explain"}
 _OWN = ("id", "trust", "state", "created_at", "updated_at", "lang")
@@ -63,17 +67,19 @@ class Sealing:
             "nonce": self._nonce,
         }
 
-    def manifest(self) -> bytes:
+    def manifest(self, *, empty: bool) -> bytes:
+        self._about["empty"] = empty
         return _line({"manifest": {**self._about, "mac": _mac(self._key, "manifest", self._about)}})
 
-    def memory(self, memory: Memory) -> bytes:
+    def memory(self, memory: Memory, *, last: bool) -> bytes:
         self._count += 1
         fields = exported(memory)
-        return _line({**fields, "seal": _mac(self._key, f"{self._nonce}:{self._count}", fields)})
+        return _line({**fields, "seal": _mac(self._key, _place(self._nonce, self._count, last), fields)})
 
-    def end(self) -> bytes:
-        end = {"count": self._count}
-        return _line({"end": {**end, "mac": _mac(self._key, f"{self._nonce}:end", end)}})
+
+def _place(nonce: str, number: int, last: bool) -> str:
+    """Where a line stands, which its seal covers: another place, or another end, is another seal."""
+    return f"{nonce}:{number}{':last' if last else ''}"
 
 
 def _line(value: dict[str, Any]) -> bytes:
@@ -103,6 +109,7 @@ class ImportReport:
     def shown(self) -> dict[str, Any]:
         return {
             "lines": self.lines,
+            **dict.fromkeys(COUNTED, 0),
             **self.counts,
             "manifest": self.manifest,
             "complete": self.complete,
@@ -137,8 +144,6 @@ class Importing:
             if len(self._items) >= BATCH:
                 await self._flush()
         await self._flush()
-        if self._key is not None and self.report.complete is None:
-            self.report.complete = False  # its last line is missing
         return self.report
 
     def _one(self, raw: bytes) -> None:
@@ -152,8 +157,6 @@ class Importing:
             self.report.bad(at, "malformed", "is not an object", "write one JSON object a line")
         elif "manifest" in value and "text" not in value:
             self._manifest(value["manifest"])
-        elif "end" in value and "text" not in value:
-            self._end(value["end"])
         else:
             self._memory(at, value)
 
@@ -168,24 +171,16 @@ class Importing:
         key = derive(master, self._principal.tenant, "export")
         if hmac.compare_digest(mac, _mac(key, "manifest", about)):
             self._key, self._nonce = key, str(about.get("nonce", ""))
+            self.report.complete = about.get("empty") is True
             self.report.manifest = "own"
-
-    def _end(self, end: Any) -> None:
-        if self._key is None or not isinstance(end, dict):
-            return
-        mac = str(end.pop("mac", ""))
-        right = hmac.compare_digest(mac, _mac(self._key, f"{self._nonce}:end", end))
-        self.report.complete = right and end.get("count") == self._sealed
 
     def _memory(self, at: int, value: dict[str, Any]) -> None:
         seal = value.pop("seal", None)
         if self._key is not None:
             self._sealed += 1
-            try:
-                right = hmac.compare_digest(str(seal), _mac(self._key, f"{self._nonce}:{self._sealed}", value))
-            except (ValueError, rfc8785.CanonicalizationError):
-                right = False
-            if not right:
+            last = self._is_sealed(value, str(seal), last=True)
+            self.report.complete = last
+            if not last and not self._is_sealed(value, str(seal), last=False):
                 self.report.bad(at, "bad_signature", "is not as it was exported", "export it again")
                 return
         try:
@@ -196,7 +191,17 @@ class Importing:
             what = f"{first.field}: {first.message}" if first else error.detail
             self.report.bad(at, "malformed", what, first.remedy if first else "correct it and import again")
             return
+        except Forbidden as error:
+            self.report.bad(at, "not_allowed", error.detail, "import it with a credential that may")
+            return
         self._items.append(replace(item, trust=Trust.IMPORTED, revives=False))
+
+    def _is_sealed(self, value: dict[str, Any], seal: str, *, last: bool) -> bool:
+        assert self._key is not None
+        try:
+            return hmac.compare_digest(seal, _mac(self._key, _place(self._nonce, self._sealed, last), value))
+        except (ValueError, rfc8785.CanonicalizationError):
+            return False
 
     def _draft(self, value: dict[str, Any]) -> Draft:
         """What a caller may write of it; what is ours of a record is passed over, what is unknown is refused."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rearview_pipelines.memory import Layer, Memory, Outcome, SourceKind, State, Visibility
+from rearview_pipelines.memory import Kind, Layer, Memory, Outcome, SourceKind, State, Visibility
 from rearview_pipelines.sessions.summary import Said
 
 MOST = 500
@@ -54,9 +54,11 @@ class Scope:
 
 
 def is_episode(memory: Memory) -> bool:
-    """Whether a memory tells what happened: no lesson, and still standing."""
-    stands = memory.state in (State.ACTIVE, State.PENDING)
-    return memory.layer is Layer.EPISODIC and stands and memory.kind.value != "rule"
+    """Whether a memory tells what happened: an event, or whatever has an outcome; no lesson, and still standing."""
+    if memory.state not in (State.ACTIVE, State.PENDING) or memory.kind is Kind.RULE:
+        return False
+    told = memory.outcome is not None and memory.source.kind is not SourceKind.REFLECTION
+    return memory.layer is Layer.EPISODIC or told
 
 
 def scopes(memories: Sequence[Memory]) -> list[Scope]:
@@ -82,6 +84,8 @@ def _grouped(memories: Sequence[Memory]) -> list[Episode]:
     for memory in memories:
         told = memory.task or (memory.session if memory.source.kind is SourceKind.TURN else None)
         units.setdefault(f"task {told}" if told else memory.id, []).append(memory)
+    if len(units) == 1:  # nothing to compare it with but its own parts
+        units = {memory.id: [memory] for of in units.values() for memory in of}
     episodes = [_episode(sorted(of, key=lambda m: (_when(m), m.id))) for of in units.values()]
     return sorted(episodes, key=lambda e: (e.at, e.ids))
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from rearview_pipelines.errors import NotFound
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.jobs import Job, Progress
-from rearview_pipelines.memory import Layer, Memory, State
+from rearview_pipelines.memory import Layer, Memory, Outcome, State
 from rearview_pipelines.ports import Clock, Condition, MemoryIndex, Where
 from rearview_pipelines.principal import Principal, Right, Role
 from rearview_pipelines.receipts import Receipt, Status
@@ -24,6 +24,7 @@ from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.item import Item
 
 log = logging.getLogger(__name__)
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
 SCOPES = ("task", "task_type", "session")
 MOST_TURNS = 10_000
 """Turns of transcripts that one reflection reads."""
@@ -92,9 +93,9 @@ class Reflect:
         where = Where(
             (
                 Condition(name, "eq", value),
-                Condition("layer", "eq", Layer.EPISODIC.value),
                 Condition("state", "in", states),
-            )
+            ),
+            ((Condition("layer", "eq", Layer.EPISODIC.value), Condition("outcome", "in", OUTCOMES)),),
         )
         keys = await self.index.page(who.tenant, where, None, 4 * MOST)
         found: list[Memory] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from rearview_pipelines.errors import Conflict, InvalidInput, NotFound
 from rearview_pipelines.fields import MAX_DATA_BYTES
@@ -35,11 +36,21 @@ class Sessions:
         self._clock = clock
 
     async def start(
-        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: Sequence[str]
+        self,
+        principal: Principal,
+        session: str,
+        agent: str,
+        user: str,
+        goal: str | None,
+        seeds: Sequence[str],
+        preferences: Sequence[str] = (),
     ) -> Session:
-        """Begin a session, or go on with one that is under way; a goal that is named is the goal from now on."""
+        """Begin a session, or go on with one that is under way; a goal that is named is the goal from now on.
+
+        `preferences`: what is known already of how things are wanted.
+        """
         now = self._clock.now()
-        state = self._clean(principal.tenant, State(goal=goal))
+        state = self._clean(principal.tenant, State(goal=goal, preferences=tuple(preferences)))
         held = await self.memory.get(principal.tenant, session, agent, user, now)
         if held is not None and not held.ended:
             kept = held.state if goal is None else held.state.model_copy(update={"goal": state.goal})
@@ -63,9 +74,13 @@ class Sessions:
         agent: str,
         user: str,
         turns: Sequence[tuple[Turn, Kind | None, str | None]],
+        at: datetime,
     ) -> Session:
-        """Take in observed turns: each scrubbed, what it was remembered as, the id of that memory."""
-        now = self._clock.now()
+        """Take in observed turns: each scrubbed, what it was remembered as, the id of that memory.
+
+        `at`: the moment that the transcript notes for them, so that a session that they begin holds them.
+        """
+        now = at
         held = await self.memory.get(principal.tenant, request.session, agent, user, now)
         if held is None or held.ended:
             version = held.version if held is not None else 0

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rearview_pipelines.fields import SAFE_INTEGER, Name
 from rearview_pipelines.sessions.state import State
 
+_OURS = frozenset({"session", "task", "started_at", "updated_at", "expires_at", "ended", "seeds", "seed_ids"})
+
 
 class PutRequest(BaseModel):
     """A whole state for the one of `version`; its fields stand in `state`, or beside the version."""
@@ -21,6 +23,8 @@ class PutRequest(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _gathered(cls, value: Any) -> Any:
+        if isinstance(value, dict):  # what reading it answered may be sent back
+            value = {k: v for k, v in value.items() if k not in _OURS}
         if isinstance(value, dict) and "state" not in value:
             inner = {k: v for k, v in value.items() if k in State.model_fields}
             return {k: v for k, v in value.items() if k not in inner} | {"state": inner}

@@ -33,8 +33,9 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 
-Entry = Annotated[str, Field(strict=True, max_length=MOST_TEXT), AfterValidator(storable)]
-Entries = Annotated[tuple[Entry, ...], Field(max_length=MOST_ENTRIES)]
+Entry = Annotated[str, Field(strict=True), AfterValidator(storable), AfterValidator(lambda t: shortened(t, MOST_TEXT))]
+Entries = Annotated[tuple[Entry, ...], AfterValidator(lambda of: of[-MOST_ENTRIES:])]
+"""Longer ones are cut, and of more the newest kept: a state is compressed, not refused."""
 
 
 class ToolInUse(BaseModel):

@@ -10,7 +10,7 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,7 @@ class Gone:
 
     count: int = 0
     until: datetime | None = None
+    said: list[str] = field(default_factory=list)
 
     def add(self, count: int, until: datetime | None) -> None:
         self.count += count
@@ -155,6 +156,20 @@ class Transcripts:
                 continue
             kept = [turn for turn in body["turns"] if turn.get("id") not in ids]
             if len(kept) < len(body["turns"]):
+                until = await self._store.put(name, _sealed(body | {"turns": kept}, self._keys.ring))
+                gone.add(len(body["turns"]) - len(kept), until)
+        return gone
+
+    async def forget_numbers(self, principal: Principal, session: str, numbers: Collection[int]) -> Gone:
+        """Take turns out by their numbers, as far as the principal may change them; `said` is what they said."""
+        gone = Gone()
+        for name in await self._store.keys(_folder(principal.tenant, session)):
+            body = await self._read(name, principal.tenant)
+            if body is None or not _changes(principal, body):
+                continue
+            kept = [turn for turn in body["turns"] if turn["turn"] not in numbers]
+            if len(kept) < len(body["turns"]):
+                gone.said += [turn["text"] for turn in body["turns"] if turn["turn"] in numbers]
                 until = await self._store.put(name, _sealed(body | {"turns": kept}, self._keys.ring))
                 gone.add(len(body["turns"]) - len(kept), until)
         return gone

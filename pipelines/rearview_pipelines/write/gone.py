@@ -15,6 +15,7 @@ from rearview_pipelines.write.commit import store
 from rearview_pipelines.write.item import Tools, Work
 from rearview_pipelines.write.rejudge import rejudged
 
+PLACES = ("hot", "cold", "transcripts", "sessions", "snapshots", "lessons")
 BATCH = 256
 """Memories forgotten in one batch of the ledger."""
 
@@ -24,12 +25,14 @@ class Scope:
     """What is to go: memories by id; with `session` its whole transcript, with `user` all that is kept of one.
 
     exact   whether each of `ids` was named by the caller, so that an unknown one is an error
+    turns   (session, numbers) of turns that go from its transcript, kept as memories or not
     """
 
     ids: tuple[str, ...] = ()
     session: str | None = None
     user: str | None = None
     exact: bool = True
+    turns: tuple[str, tuple[int, ...]] | None = None
 
 
 @dataclass
@@ -38,9 +41,7 @@ class Forgotten:
     task. `job`: takes the bytes."""
 
     ids: list[str] = field(default_factory=list)
-    places: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("hot", "cold", "transcripts", "sessions", "snapshots", "lessons"), 0)
-    )
+    places: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PLACES, 0))
     rejudged: list[str] = field(default_factory=list)
     kept_until: dict[str, str] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
@@ -93,10 +94,13 @@ async def forgotten(
             tools.changes.note(principal.tenant, before.id)
     if results is not None:
         await results.forget(principal.tenant, [*done.ids, *done.rejudged])
+    said: list[str] = []
     if transcripts is not None:
-        await _transcripts(principal, scope, memories, transcripts, done)
+        said = await _transcripts(principal, scope, memories, transcripts, done)
     if working is not None:
         done.places["sessions"] = await _sessions(principal, scope, memories, working)
+        if scope.turns is not None and said:
+            done.places["sessions"] += await working.scrub(principal.tenant, scope.turns[0], said, ())
     if scope.user is not None:
         await tools.handouts.forget(principal.tenant, scope.user)
     return done
@@ -134,10 +138,13 @@ async def _sessions(principal: Principal, scope: Scope, memories: Sequence[Memor
 
 async def _transcripts(
     principal: Principal, scope: Scope, memories: Sequence[Memory], transcripts: Transcripts, done: Forgotten
-) -> None:
+) -> list[str]:
+    """What was said in turns that went though no memory holds them."""
     gone = []
     for said in sorted({m.session for m in memories if m.session is not None and m.session != scope.session}):
         gone.append(await transcripts.forget_turns(principal.tenant, said, {m.id for m in memories}))
+    if scope.turns is not None:
+        gone.append(await transcripts.forget_numbers(principal, *scope.turns))
     if scope.session is not None:
         gone.append(await transcripts.forget(principal, scope.session))
     if scope.user is not None:
@@ -145,3 +152,4 @@ async def _transcripts(
     done.places["transcripts"] = sum(one.count for one in gone)
     for one in gone:
         done.held("transcripts", one.until)
+    return [text for one in gone for text in one.said]

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rearview_pipelines.ledger.events import Op
@@ -117,7 +118,8 @@ class Beside:
 @dataclass(frozen=True)
 class Tools:
     """What the stages work with. `scrubber` of None: nothing is scrubbed. `quota`: memories a tenant, None for no
-    limit. `cold` of None: there is no cold tier. `poison_threshold`: score from which a text is quarantined.
+    limit. `cold` of None: there is no cold tier. `working`: how long
+    working memory lives. `poison_threshold`: score from which a text is quarantined.
     """
 
     index: MemoryIndex
@@ -129,6 +131,7 @@ class Tools:
     handouts: Handouts = field(default_factory=Handouts)
     usage: Usage = field(default_factory=Usage)
     cold: ColdStore | None = None
+    working: timedelta = timedelta(minutes=30)
     beside: Beside = field(default_factory=Beside)
     changes: ChangeNotes = field(default_factory=ChangeNotes)
     quota: int | None = None

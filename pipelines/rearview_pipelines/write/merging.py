@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rearview_pipelines.ledger.events import Op
 from rearview_pipelines.memory import Memory, State
-from rearview_pipelines.reflect.lessons import Reinforcement
+from rearview_pipelines.reflect.lessons import Reinforcement, is_lesson
 from rearview_pipelines.write.item import Tools, Work
 from rearview_pipelines.write.known import is_sound, stands
 
@@ -69,6 +69,8 @@ async def reinforced(tenant: str, again: Sequence[Reinforcement], tools: Tools) 
         if held is None or held.state is not State.ACTIVE or not is_sound(held, tools):
             continue
         sources = tuple(dict.fromkeys((*held.source.derived_from, *one.sources)))[-MOST_SOURCES:]
+        if one.data == held.data and sources == held.source.derived_from:
+            continue  # nothing new; what callers thought of it since stands
         same = (sources, one.confidence, one.data) == (held.source.derived_from, held.confidence, held.data)
         if not same:
             update = {
@@ -79,4 +81,17 @@ async def reinforced(tenant: str, again: Sequence[Reinforcement], tools: Tools) 
                 "updated_at": tools.clock.now(),
             }
             work.change(Op.CONFIRM, held, held.model_copy(update=update))
+    return work
+
+
+async def judged(tenant: str, id_: str, more: float, tools: Tools) -> Work:
+    """The batch that makes a lesson surer, or less sure; empty for any other memory."""
+    work = Work([])
+    held = (await tools.index.get(tenant, [id_])).get(id_)
+    if held is None or not is_lesson(held) or held.state is not State.ACTIVE or not is_sound(held, tools):
+        return work
+    sure = round(min(1.0, max(0.0, held.confidence + more)), 3)
+    if sure != held.confidence:
+        update = {"confidence": sure, "version": held.version + 1, "updated_at": tools.clock.now()}
+        work.change(Op.UPDATE, held, held.model_copy(update=update))
     return work

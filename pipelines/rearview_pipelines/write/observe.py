@@ -51,6 +51,7 @@ async def observe(
     agent, user = principal.settle_agent(request.agent), principal.settle_user(request.user)
     _require_plain_names(request, tools)
     request = _scrubbed_request(request, principal.tenant, tools)
+    now = tools.clock.now()
     first = await transcripts.next_turn(principal.tenant, request.session)
     recalled = await _recalled(principal, request.session, tools)
     seen = [await _scrubbed(turn, principal.tenant, tools) for turn in request.turns]
@@ -84,7 +85,7 @@ async def observe(
             "task": request.task,
             "task_type": request.task_type,
             "first": first,
-            "at": tools.clock.now().isoformat(),
+            "at": now.isoformat(),
             "turns": [_entry(one.turn, first + n, r) for n, (one, r) in enumerate(zip(seen, done, strict=True))],
         },
     )
@@ -92,7 +93,7 @@ async def observe(
         kinds = {place: item.draft.kind for place, item in zip(places, items, strict=True)}
         turns = [(one.turn, kinds.get(n), r.id) for n, (one, r) in enumerate(zip(seen, done, strict=True))]
         await sessions.observed(
-            principal, request, agent, user, [t for t, s in zip(turns, seen, strict=True) if not s.refused]
+            principal, request, agent, user, [t for t, s in zip(turns, seen, strict=True) if not s.refused], now
         )
     return done
 

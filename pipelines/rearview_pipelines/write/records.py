@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from rearview_pipelines.memory import Memory, Related, SourceKind, State
+from rearview_pipelines.memory import Draft, Layer, Memory, Related, SourceKind, State
 from rearview_pipelines.text.language import language_of
 from rearview_pipelines.write.item import Item, Tools, Work
 from rearview_pipelines.write.known import is_sound, stands, version_after, waits
@@ -48,8 +48,16 @@ def _record(item: Item, tools: Tools, now: datetime) -> Memory:
             "superseded_at": now if item.ended_by else None,
             "superseded_by": item.ended_by.id if item.ended_by else None,
             "derived": digest_of_parts(item.parts),
+            "expires_at": _expires(draft, tools, now),
         }
     )
+
+
+def _expires(draft: Draft, tools: Tools, now: datetime) -> datetime | None:
+    """Working memory that names no end has one: so long after it was written last."""
+    if draft.expires_at is None and draft.settled_layer is Layer.WORKING:
+        return now + tools.working
+    return draft.expires_at
 
 
 def _support(item: Item) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from rearview_pipelines.sessions.keeper import Sessions
 from rearview_pipelines.sessions.state import State as WorkingState
 from rearview_pipelines.sessions.transcript import Transcripts
 from rearview_pipelines.sessions.working import Session, WorkingMemory
-from rearview_pipelines.write import edit, forgetting, moving
+from rearview_pipelines.write import edit, forgetting, merging, moving
 from rearview_pipelines.write.admit import admit
 from rearview_pipelines.write.commit import recover, store
 from rearview_pipelines.write.embed import draft_of, embed
@@ -49,6 +49,8 @@ PREPARE: tuple[Stage, ...] = (guard, identify, known, embed, screen)
 """Run side by side. `known` is here to spare the model what is stored already."""
 COMMIT: tuple[Stage, ...] = (known, embed, relate, within_quota, sign_records, store)
 """Run under the lock. `known` decides; `embed` has work only if a memory vanished in between."""
+HELPFUL = 0.05
+"""What a helpful use adds to the confidence in a lesson."""
 _Result = TypeVar("_Result")
 
 
@@ -70,6 +72,7 @@ class Writer(Moves):
         self.runner: JobRunner | None = None
         self.purging: PurgeNotes | None = None
         self.results: Results | None = None
+        self.helpful = HELPFUL
         self.snapshots: Snapshots | None = None
         self.ended: Ended | None = None
 
@@ -104,12 +107,19 @@ class Writer(Moves):
         return self._sessions.setdefault((principal.tenant, session), asyncio.Lock())
 
     async def start_session(
-        self, principal: Principal, session: str, agent: str, user: str, goal: str | None, seeds: Sequence[str]
+        self,
+        principal: Principal,
+        session: str,
+        agent: str,
+        user: str,
+        goal: str | None,
+        seeds: Sequence[str],
+        preferences: Sequence[str],
     ) -> Session:
         """Begin a session's working memory, or go on with it."""
         principal.require_writer()
         async with self._session(principal, session):
-            return await self._sessions_kept().start(principal, session, agent, user, goal, seeds)
+            return await self._sessions_kept().start(principal, session, agent, user, goal, seeds, preferences)
 
     async def put_session(
         self, principal: Principal, session: str, agent: str, user: str, version: int, state: WorkingState
@@ -151,7 +161,19 @@ class Writer(Moves):
         self._waiting.append((items, done))
         # Shielded: if this caller gives up, others' items may be in the same commit.
         await asyncio.shield(asyncio.ensure_future(self._commit(done)))
+        await self._note_ended(items)
         return [item.receipt for item in items if item.receipt is not None]
+
+    async def _note_ended(self, items: Sequence[Item]) -> None:
+        """Tasks of which somebody wrote how they ended: to be reflected on by and by."""
+        tasks = {
+            (item.tenant, item.draft.task_type, item.draft.task)
+            for item in items
+            if item.draft.task and item.draft.outcome and item.receipt is not None and item.receipt.status == "stored"
+        }
+        for tenant, kind, task in tasks if self.ended is not None else ():
+            assert self.ended is not None
+            await self.ended.note(tenant, kind, task, task or "", self._tools.clock.now())
 
     async def _commit(self, mine: asyncio.Future[None]) -> None:
         async with self._lock:
@@ -240,7 +262,19 @@ class Writer(Moves):
         """Count what a caller thought of a memory. Raises NotFound for one that was forgotten."""
         if self._gone(tenant, id_):
             raise NotFound()
-        return await self._tools.usage.feedback(tenant, id_, who, used=used, helpful=helpful)
+        before = (await self._tools.usage.of(tenant)).get(id_)
+        liked = before.helpful - before.unhelpful if before is not None else 0
+        use = await self._tools.usage.feedback(tenant, id_, who, used=used, helpful=helpful)
+        more = use.helpful - use.unhelpful - liked
+        if more:
+            await self._moved(lambda: self._judged(tenant, id_, more))
+        return use
+
+    async def _judged(self, tenant: str, id_: str, more: int) -> None:
+        """A lesson is as much surer, or less sure, as callers found it helpful."""
+        work = await merging.judged(tenant, id_, more * self.helpful, self._tools)
+        if work.others:
+            await store(work, self._tools)
 
     async def standing(self, tenant: str) -> Mapping[str, Standing]:
         """By memory, how it was used so far: only what moves an order."""
@@ -326,6 +360,8 @@ class Writer(Moves):
         working = self._kept.memory if self._kept is not None else None
         done = await forgotten(principal, scope, self._tools, self._transcripts, working, self.results, note)
         if done.ids:
+            if self.snapshots is not None:
+                done.places["snapshots"] = len(await self.snapshots.holding(principal.tenant, done.ids))
             done.job = await self._start_purge(principal.tenant)
         for kind in done.kinds if self.runner is not None else ():
             await self.start_job(principal.tenant, "reflect", {"task_type": kind})

@@ -20,9 +20,11 @@ from rearview_pipelines.requests import (
     ReflectRequest,
     StartRequest,
     SummaryRequest,
+    TranscriptRequest,
     parse,
 )
 from rearview_pipelines.service import MemoryService
+from rearview_pipelines.sessions.requests import PutRequest
 from rearview_serve import folder, wire
 from rearview_serve.auth import TokenStore
 from rearview_serve.client import Client
@@ -92,6 +94,10 @@ class RemoteBackend:
         path = f"/v1/sessions/{_segment(session)}"
         if verb == "show":
             return self._client.call("GET", path)
+        if verb == "put":
+            return self._client.call("PUT", path, body)
+        if verb == "transcript":
+            return self._client.call("GET", f"{path}/transcript", params={"limit": 500})
         return self._client.call("POST", f"{path}/{verb}", body)
 
     def summarize(self, body: Any) -> Any:
@@ -181,6 +187,13 @@ class LocalBackend:
         sessions, who = self._service.sessions, self._principal
         if verb == "show":
             return self._run(sessions.get(who, session, None, None))
+        if verb == "put":
+            return self._run(sessions.put(who, session, parse(PutRequest, body)))
+        if verb == "transcript":
+            page = self._run(
+                self._service.transcript(who, parse(TranscriptRequest, {"session": session, "limit": 500}))
+            )
+            return {"turns": page.turns, "next_cursor": None if page.next is None else str(page.next)}
         if verb == "end":
             receipts = self._run(sessions.end(who, session, parse(EndRequest, body)))
             return {"receipts": [receipt.model_dump(mode="json") for receipt in receipts]}

@@ -8,7 +8,7 @@ import typer
 
 from rearview_pipelines.errors import InvalidInput
 from rearview_serve.cli.backend import connected
-from rearview_serve.cli.options import Data, Json
+from rearview_serve.cli.options import Data, Json, object_of
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, memory_lines, receipt_lines
 from rearview_serve.settings import read_settings
 
@@ -32,6 +32,30 @@ def show(id: str, data: Data = None, as_json: Json = False) -> None:
     """Show a session's state."""
     with exit_codes(as_json), connected(read_settings(data=data)) as backend:
         emit(backend.session("show", id, None), as_json, _session_lines)
+
+
+session.command("get")(show)
+
+
+@session.command()
+def put(
+    id: str,
+    version: Annotated[int, typer.Option(help="The version that was read.")],
+    state: Annotated[str, typer.Option(help="The whole state, as a JSON object.")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Replace a session's state, if it is still at that version."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        body = {"version": version, "state": object_of("state", state)}
+        emit(backend.session("put", id, body), as_json, _session_lines)
+
+
+@session.command()
+def transcript(id: str, data: Data = None, as_json: Json = False) -> None:
+    """Show a session's turns as kept, in order."""
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
+        emit(backend.session("transcript", id, None), as_json, _turn_lines)
 
 
 @session.command()
@@ -98,6 +122,11 @@ def _session_lines(held: Any) -> Iterator[str]:
             yield f"  {name}: {value if isinstance(value, str) else '; '.join(map(str, value))}"
     for seed in held.get("seeds") or ():
         yield from memory_lines(seed)
+
+
+def _turn_lines(page: Any) -> Iterator[str]:
+    for turn in page["turns"]:
+        yield f"{turn['turn']}  {turn['role']}: {turn['text']}  ({turn['status']})"
 
 
 def _summary_lines(answer: Any) -> Iterator[str]:

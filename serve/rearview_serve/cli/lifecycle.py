@@ -38,6 +38,8 @@ def forget(
             report["purge"]["status"] = ended["status"]
             report["kept_until"] |= ended["detail"].get("kept_until", {})
         emit(report, as_json, _forgotten_lines)
+        if report["purge"]["status"] == "failed":
+            raise typer.Exit(REFUSED)
 
 
 def sweep(

@@ -22,7 +22,8 @@ def run(settings: Settings) -> None:
     """Serve one MCP client until it closes. Logs go to standard error: standard output is the wire."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="rearview: %(message)s")
     owner = folder.running(settings.data)
-    asyncio.run(_bridge(owner.url, token_of(settings)) if owner else _embedded(settings))
+    url = settings.url or (owner.url if owner else None)
+    asyncio.run(_bridge(url, token_of(settings)) if url else _embedded(settings))
 
 
 async def _embedded(settings: Settings) -> None:

@@ -21,9 +21,10 @@ def export(
     file: Annotated[Path | None, typer.Argument(help="Where to write; leave out for standard output.")] = None,
     filters: Annotated[str | None, typer.Option(help="Only what these find, as a JSON object.")] = None,
     data: Data = None,
+    as_json: Json = False,
 ) -> None:
     """Write memories, hot and cold, as NDJSON under a signed manifest."""
-    with exit_codes(), connected(read_settings(data=data)) as backend:
+    with exit_codes(as_json), connected(read_settings(data=data)) as backend:
         pieces = backend.export(object_of("filters", filters))
         if file is None:
             for piece in pieces:
@@ -31,12 +32,17 @@ def export(
             return
         count = 0
         partly = file.with_name(f"{file.name}.part")  # a file of that name is whole
-        with partly.open("wb") as out:
-            for piece in pieces:
-                out.write(piece)
-                count += piece.count(b"\n")
-        partly.replace(file)
-        print(f"{file}: {max(0, count - 2)} memories")
+        try:
+            with partly.open("wb") as out:
+                for piece in pieces:
+                    out.write(piece)
+                    count += piece.count(b"\n")
+            partly.replace(file)
+        except OSError as error:
+            why = f"{file} cannot be written ({error.strerror})"
+            raise InvalidInput.one("file", why, "name a file in a folder of yours") from error
+        done = {"file": str(file), "memories": max(0, count - 1)}
+        emit(done, as_json, lambda d: iter([f"{d['file']}: {d['memories']} memories"]))
 
 
 def import_(file: Path, data: Data = None, as_json: Json = False) -> None:

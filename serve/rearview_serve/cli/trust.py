@@ -12,7 +12,14 @@ from rearview_serve.cli.options import Data, Json
 from rearview_serve.cli.output import REFUSED, emit, exit_codes, receipt_lines
 from rearview_serve.settings import read_settings
 
-keys = typer.Typer(help="Signing keys.", no_args_is_help=True)
+keys = typer.Typer(help="Signing keys.", invoke_without_command=True)
+
+
+@keys.callback()
+def _keys(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+    """Signing keys; alone it lists them."""
+    if context.invoked_subcommand is None:
+        list_(data, as_json)
 
 
 def observe(
@@ -27,7 +34,10 @@ def observe(
         body = {"session": session, "turns": [turn for _, turn in ndjson.values(file, "observe")]} | (
             {"task": task} if task else {}
         )
-        emit(backend.observe(body), as_json, receipt_lines)
+        answer = backend.observe(body)
+        emit(answer, as_json, receipt_lines)
+        if all(receipt["status"] == "rejected" for receipt in answer["receipts"]):
+            raise typer.Exit(REFUSED)
 
 
 def verify(data: Data = None, as_json: Json = False) -> None:
