@@ -35,7 +35,7 @@ class Models:
             late = LateEncoder(self.late, self.threads) if self.late is not None else None
             try:
                 folder = cached("embedder", name, self.cache)
-                self._opened[name] = open_embedder(folder, None, self.threads, late)
+                self._opened[name] = open_embedder(folder, None, self.threads, late, gentle=True)
             except SetupError as error:
                 raise InvalidInput.one("model", "cannot be opened", error.detail) from error
         return self._opened[name]

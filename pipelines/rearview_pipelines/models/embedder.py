@@ -1,8 +1,11 @@
 """The embedder that runs in this process, on an exported ONNX folder."""
 
 import asyncio
+import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +23,20 @@ OVERLAP_TOKENS = 48
 class OnnxEmbedder:
     """`Embedder` over one encoder. Queries have a thread of their own: they never wait for writes.
 
-    `late`: makes token vectors beside, on a core of their own.
+    `late`: makes token vectors beside, on a core of their own. `gentle`: documents are embedded when nothing else
+    wants the processor, as a store that moves to another model does beside recalls.
     """
 
-    def __init__(self, folder: Path, threads: int = 1, late: LateEncoder | None = None) -> None:
+    def __init__(
+        self, folder: Path, threads: int = 1, late: LateEncoder | None = None, *, gentle: bool = False
+    ) -> None:
         self._encoder = Encoder(folder, "embedder", threads)
         self._late = late
         self._tokens = ThreadPoolExecutor(1, thread_name_prefix="embed-tokens")
         self._queries = ThreadPoolExecutor(1, thread_name_prefix="embed-query")
-        self._documents = ThreadPoolExecutor(1, thread_name_prefix="embed-document")
+        self._documents = ThreadPoolExecutor(
+            1, thread_name_prefix="embed-document", initializer=_step_back if gentle else None
+        )
 
     @property
     def name(self) -> str:
@@ -78,6 +86,12 @@ class OnnxEmbedder:
         cuts = [(offsets[a][0], offsets[b - 1][1]) for a, b in windows(len(offsets), size, OVERLAP_TOKENS)]
         # Whatever the tokenizer drops at either end still belongs to a part.
         return [(0, cuts[0][1]), *cuts[1:-1], (cuts[-1][0], len(passage.text))]
+
+
+def _step_back() -> None:
+    """Lower this thread's priority, where the system has one a thread."""
+    with suppress(OSError, AttributeError):  # elsewhere it competes like any other
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 def _unit(vector: Vector) -> Vector:

@@ -20,9 +20,11 @@ class Facts:
     languages: frozenset[str] | None
 
 
-def open_embedder(folder: Path, other: Path | None, threads: int, late: LateEncoder | None) -> Embedder:
-    """`other`: of the model for languages that the first does not know; None for none. Raises SetupError."""
-    first = OnnxEmbedder(folder, threads, late)
+def open_embedder(
+    folder: Path, other: Path | None, threads: int, late: LateEncoder | None, *, gentle: bool = False
+) -> Embedder:
+    """`gentle`: beside whatever else runs. `other`: of the model for languages that the first does not know; None for none. Raises SetupError."""
+    first = OnnxEmbedder(folder, threads, late, gentle=gentle)
     if other is None:
         return first
     nano = read_card(other, "embedder").name == NANO
