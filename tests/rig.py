@@ -31,7 +31,7 @@ from rearview_pipelines.testing import DIMENSION, FakeClock, HashEmbedder
 from rearview_pipelines.write.writer import Writer
 from rearview_serve.composing import Store, cold_tier, guards, opened_writer, summarizer_of, trust
 from rearview_serve.embedded import close_lite
-from rearview_serve.embedding import model_of_store
+from rearview_serve.embedding import opened_index
 from rearview_serve.settings import Settings
 
 ADMIN = Principal("default", Role.ADMIN, id="tok_admin")
@@ -117,8 +117,8 @@ async def opened(
     uri = str(data / "milvus.db")
     migrations, models = Migrations(parts.objects), models or FakeModels()
     embedder = FollowingEmbedder(HashEmbedder(), models.by_identity)
-    await embedder.become(await model_of_store(migrations, embedder.name))
-    milvus = await MilvusIndex.open(uri, model=embedder.name, dimension=embedder.dimension)
+    milvus = await opened_index(uri, embedder, migrations)
+    await embedder.become(milvus.model)
     hot = HotIndex(milvus, None, settings.hot_rows)
     store = Store(milvus, hot, uri, "", 10.0)
     writer, ledger = await opened_writer(parts, store, embedder, clock, settings, policy, chat, None, models)

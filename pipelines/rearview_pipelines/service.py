@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar
 
-from rearview_pipelines.errors import Conflict, InvalidInput, NotFound, RearviewError
+from rearview_pipelines.errors import Conflict, Forbidden, InvalidInput, NotFound, RearviewError
 from rearview_pipelines.fields import MAX_METADATA_BYTES
 from rearview_pipelines.forgets import ForgetReport, Forgets
 from rearview_pipelines.ledger.audit import verify
@@ -347,6 +347,8 @@ class MemoryService:
     async def start_job(self, principal: Principal, request: JobRequest) -> dict[str, Any]:
         """Begin long work. Admins only."""
         principal.require_admin()
+        if request.kind in ("migrate", "reindex") and not _owns_store(principal):
+            raise Forbidden("only an admin of the tenant `default`, of no agent or user alone, changes the whole store")
         if request.kind == "reflect":
             scope = {
                 n: getattr(request, n) for n in ("task", "task_type", "session") if getattr(request, n) is not None
@@ -454,7 +456,8 @@ class MemoryService:
         if trust.jobs is None or trust.results is None:
             raise NotFound("no such reflection")
         job = await trust.jobs.get(principal.tenant, id_)
-        mine = principal_of(job).id == principal.id or principal.role is Role.ADMIN
+        overseen = principal.role is Role.ADMIN and principal.agent is None and principal.user is None
+        mine = principal_of(job).id == principal.id or overseen
         if job.kind != "reflect" or not mine:
             raise NotFound("no such reflection")
         result = await trust.results.get(principal.tenant, id_) or Result(id_, principal.id)
@@ -558,6 +561,10 @@ class MemoryService:
     async def ping(self) -> None:
         """Raises Unavailable unless the index answers."""
         await self._index.ping()
+
+
+def _owns_store(principal: Principal) -> bool:
+    return principal.tenant == "default" and principal.agent is None and principal.user is None
 
 
 def _cursor(key: tuple[int, str]) -> str:

@@ -1,6 +1,7 @@
 """Sessions as callers meet them: begun with seeds from recall, read, replaced, ended, summed up."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from rearview_pipelines.errors import InvalidInput, NotFound
@@ -91,8 +92,9 @@ class SessionService:
         seeds: list[Any] = []
         if goal is not None:
             asked = RecallRequest(query=goal, top_k=SEEDS, token_budget=SEED_TOKENS, session=session)
-            seeds = list((await self._recalls.recall(principal, asked, floored=True)).memories)
-        known = [memory.text for memory in seeds if memory.kind is Kind.PREFERENCE]
+            holder = replace(principal, agent=agent or principal.agent, user=user or principal.user)
+            seeds = list((await self._recalls.recall(holder, asked, floored=True)).memories)
+        known = [m.text for m in seeds if m.kind is Kind.PREFERENCE and (m.agent, m.user) == (agent, user)]
         begun = await self._writer.start_session(
             principal, session, agent, user, request.goal, [memory.id for memory in seeds], known
         )
@@ -125,7 +127,8 @@ class SessionService:
         answer: dict[str, Any] = {"mode": mode, "statements": [_shown_statement(one) for one in found]}
         if request.store and found:
             drafts = [self._draft(request, one) for one in found]
-            receipts = await self._writer.write(principal, admit(principal, drafts))
+            items = [replace(item, revives=False) for item in admit(principal, drafts)]
+            receipts = await self._writer.write(principal, items)
             answer["receipts"] = [receipt.model_dump(mode="json") for receipt in receipts]
         return answer
 
@@ -139,8 +142,11 @@ class SessionService:
         session = request.session or ""
         said: list[Said] = []
         start = 0
+        of = None
+        if request.store or request.agent or request.user:  # one holder's: what is kept of it is theirs
+            of = (principal.settle_agent(request.agent), principal.settle_user(request.user))
         while True:
-            page = await self._transcripts.page(principal, session, start, PAGE, self._clock.now())
+            page = await self._transcripts.page(principal, session, start, PAGE, self._clock.now(), of=of)
             said += [Said(turn["role"], turn["text"], turn["turn"], turn["id"]) for turn in page.turns]
             if page.next is None:
                 break

@@ -122,9 +122,9 @@ class HandleWriter:
         async with translated("Write"):
             return await self._handle.archive.remote(tenant, list(ids))  # type: ignore[no-any-return]
 
-    async def expire(self, tenant: str, ids: Sequence[str]) -> list[str]:
+    async def expire(self, tenant: str, versions: Mapping[str, int]) -> list[str]:
         async with translated("Write"):
-            return await self._handle.expire.remote(tenant, list(ids))  # type: ignore[no-any-return]
+            return await self._handle.expire.remote(tenant, dict(versions))  # type: ignore[no-any-return]
 
     async def reinforce(self, tenant: str, again: Sequence[Reinforcement]) -> int:
         async with translated("Write"):

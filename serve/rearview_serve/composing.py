@@ -199,7 +199,7 @@ async def opened_writer(
         migrate = Migrate(writer, store.hot, store.milvus, ledger, migrations, models)
         own |= {"migrate": migrate, "purge": shop.purge(writer, writer.purging, migrate.let_go)}
         await follow_model(embedder, store.milvus.model)
-        await taken_up(migrations, writer, models)
+        await taken_up(migrations, writer, models, store.milvus.generation)
     writer.runner = JobRunner(parts.jobs(clock), own | dict(elsewhere or {}))
     writer.runner.beside(_go_on(writer.runner, writer.purging, ledger))
     if timetable is not None:

@@ -24,7 +24,7 @@ from rearview_pipelines.stores.hot import HotIndex
 from rearview_pipelines.stores.milvus import MilvusIndex
 from rearview_pipelines.stores.tiers import TieredIndex
 from rearview_serve.composing import Store, cold_tier, guards, opened_writer, summarizer_of, trust
-from rearview_serve.embedding import Models, model_of_store
+from rearview_serve.embedding import Models, opened_index
 from rearview_serve.folder import owned
 from rearview_serve.milvus_process import FLUSH_BYTES
 from rearview_serve.settings import Settings, chat_options, lifecycle_of, s3_options
@@ -66,20 +66,15 @@ async def opened_parts(settings: Settings) -> AsyncIterator[Embedded]:
         migrations = Migrations(parts.objects)
         models = Models(configured, migrations, settings.models, settings.model_threads, late_folder)
         embedder = FollowingEmbedder(configured, models.by_identity)
-        identity = await model_of_store(migrations, configured.name)
-        await embedder.become(identity)
         reranker = None
         if settings.rerank_model:
             folder = cached("reranker", settings.rerank_model, settings.models)
             reranker = OnnxReranker(folder, settings.model_threads)
         uri = settings.milvus_uri or str(settings.data / "milvus.db")
-        index = await MilvusIndex.open(
-            uri,
-            model=embedder.name,
-            dimension=embedder.dimension,
-            token=settings.milvus_token,
-            seconds=settings.milvus_timeout,
+        index = await opened_index(
+            uri, configured, migrations, token=settings.milvus_token, seconds=settings.milvus_timeout
         )
+        await embedder.become(index.model)
         clock = SystemClock()
         hot = HotIndex(index, None, settings.hot_rows)
         store = Store(index, hot, uri, settings.milvus_token, settings.milvus_timeout)

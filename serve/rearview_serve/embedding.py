@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from rearview_pipelines.errors import InvalidInput, SetupError, Unavailable
 from rearview_pipelines.lifecycle.migrate import Migrations
@@ -9,6 +10,16 @@ from rearview_pipelines.models.export import cached, is_cached
 from rearview_pipelines.models.late import LateEncoder
 from rearview_pipelines.models.opening import open_embedder
 from rearview_pipelines.ports import Embedder
+from rearview_pipelines.stores.milvus import MilvusIndex
+
+
+class Named(Protocol):
+    """What an embedder is, loaded or not."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
 
 
 @dataclass
@@ -52,7 +63,28 @@ class Models:
         return await self.open_model(named)
 
 
-async def model_of_store(migrations: Migrations, configured: str) -> str:
-    """The identity to open the store with: the configured model's, or that of the one it has moved to from there."""
+async def models_of_store(migrations: Migrations, configured: str) -> tuple[str, ...]:
+    """Identities that the store may be of: the configured model's, and that of the one it has moved to from there."""
     moved = await migrations.in_force()
-    return moved.identity if moved is not None and moved.before == configured else configured
+    return (configured, moved.identity) if moved is not None and moved.before == configured else (configured,)
+
+
+async def opened_index(
+    uri: str, configured: Named, migrations: Migrations, *, token: str = "", seconds: float = 10.0, create: bool = True
+) -> MilvusIndex:
+    """The index of a store: of the model that is configured, or of the one that it has moved to from there.
+
+    Raises SetupError for any other.
+    """
+    allowed = await models_of_store(migrations, configured.name)
+    index = await MilvusIndex.open(
+        uri,
+        model=configured.name if len(allowed) == 1 else "",
+        dimension=configured.dimension,
+        token=token,
+        seconds=seconds,
+        create=create,
+    )
+    if index.model not in allowed:
+        raise SetupError(f"this store is of the embedding model {index.model}, not {configured.name}")
+    return index

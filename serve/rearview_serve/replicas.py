@@ -54,27 +54,19 @@ async def open_index(arguments: AppArguments, *, create: bool) -> MilvusIndex:
 
     Of the model that is configured, or of the one that the store has moved to from there. Raises SetupError.
     """
-    from rearview_pipelines.errors import SetupError
     from rearview_pipelines.lifecycle.migrate import Migrations
     from rearview_pipelines.models.opening import facts_of
-    from rearview_pipelines.stores.milvus import MilvusIndex
     from rearview_serve.composing import opened_objects
-    from rearview_serve.embedding import model_of_store
+    from rearview_serve.embedding import opened_index
 
-    facts = facts_of(*arguments.embed_folders)
-    objects = opened_objects(Path(arguments.data), arguments.s3)
-    model = await model_of_store(Migrations(objects), facts.name)
-    index = await MilvusIndex.open(
+    return await opened_index(
         arguments.milvus_uri,
-        model=model if model == facts.name else "",
-        dimension=facts.dimension,
+        facts_of(*arguments.embed_folders),
+        Migrations(opened_objects(Path(arguments.data), arguments.s3)),
         token=arguments.milvus_token,
         seconds=arguments.milvus_timeout,
         create=create,
     )
-    if index.model != model:
-        raise SetupError(f"this store is of the embedding model {index.model}, not {model}")
-    return index
 
 
 def following(arguments: AppArguments, embedder: Embedder, objects: ObjectStore) -> tuple[FollowingEmbedder, Models]:
@@ -258,8 +250,8 @@ class WriteReplica:
     async def archive(self, tenant: str, ids: list[str]) -> list[str]:
         return await (await self._writer()).archive(tenant, ids)
 
-    async def expire(self, tenant: str, ids: list[str]) -> list[str]:
-        return await (await self._writer()).expire(tenant, ids)
+    async def expire(self, tenant: str, versions: Mapping[str, int]) -> list[str]:
+        return await (await self._writer()).expire(tenant, versions)
 
     async def reinforce(self, tenant: str, again: list[Reinforcement]) -> int:
         return await (await self._writer()).reinforce(tenant, again)

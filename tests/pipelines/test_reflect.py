@@ -41,9 +41,10 @@ DEPLOYS = (
 
 
 async def told(rig: Rig, task_type: str, episodes: Any, who: Principal = ADMIN, **more: object) -> list[str]:
+    about = {"layer": "episodic", "task_type": task_type, **more}
     memories = [
-        {"text": text, "layer": "episodic", "task_type": task_type, "outcome": outcome, **more}
-        for text, outcome in episodes
+        {"text": text, "outcome": outcome, "occurred_at": f"2026-11-{n + 1:02}T08:00:00Z", **about}
+        for n, (text, outcome) in enumerate(episodes)
     ]
     receipts = await rig.service.write(who, WriteRequest.model_validate({"memories": memories}))
     assert all(r.id for r in receipts), receipts

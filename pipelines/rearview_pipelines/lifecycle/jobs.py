@@ -23,8 +23,10 @@ SAVE_SECONDS = 0.5
 """Between two notes of how far a job is."""
 KEPT = timedelta(days=7)
 """How long the record of a job that ended is kept."""
-TRIES = 3
-"""Lives of the process in which a job may fail to end; after that it is failed, so that it blocks no other."""
+TRIES = 8
+"""Starts in which a job may fail to end; after that it is failed, so that it blocks no other."""
+STORE_WIDE = frozenset({"purge", "reindex", "migrate"})
+"""Kinds that write the one collection anew: one of them at a time, whoever's it is."""
 AGAIN_SECONDS = 1.0
 """Before a job that met something unavailable is tried again; twice as long each time."""
 _PREFIX = "jobs/"
@@ -200,7 +202,8 @@ class JobRunner:
         self._open.pop(id_, None)
 
     async def _run(self, job: Job) -> None:
-        async with self._locks.setdefault((job.tenant, job.kind), asyncio.Lock()):
+        whose = ("", "index") if job.kind in STORE_WIDE else (job.tenant, job.kind)
+        async with self._locks.setdefault(whose, asyncio.Lock()):
             while job.status in OPEN:
                 await self._try(job)
 

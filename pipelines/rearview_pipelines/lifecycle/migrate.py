@@ -130,6 +130,10 @@ class Migrate:
         if now is not None and now.phase == "kept" and now.to == target.name:
             await progress.at(0, 0, model=target.name, switched=True)
             return  # it was killed after it was done
+        if now is not None and now.phase == "backfill" and target.name == self.milvus.model:
+            await self.migrations.put(None)  # it was killed after the alias had moved
+            await progress.at(0, 0, model=target.name, switched=True)
+            return
         if target.name == self.milvus.model:
             raise Conflict(f"the store is of the model {target.name} already")
         if now is not None and now.phase == "kept":
@@ -152,8 +156,9 @@ class Migrate:
             raise Conflict(
                 f"the models agree on {agreement:.2f} of what they find, {least:g} was asked for: nothing was switched"
             )
-        old = await self._switched(now, progress)
+        # Noted before the alias moves: a start takes whichever of the two the alias names then.
         await self.migrations.moved(InForce(target.name, model, now.before))
+        old = await self._switched(now, progress)
         await self.migrations.put(Migration(model, now.to, now.before, now.collection, "kept", old))
         await progress.at(progress.job.done, switched=True)
 
@@ -206,6 +211,10 @@ class Migrate:
             try:
                 return await self.mover.take_place(now.collection, await self.models.by_identity(now.before))
             except Unavailable:
+                if not self.milvus.mirrors:  # it missed a delete: there is no telling what is in it
+                    await self.mover.end_beside()
+                    await self.migrations.put(None)
+                    raise
                 await self._fill(progress)
         raise Unavailable("writes outrun the migration: it is tried again")
 
@@ -219,10 +228,11 @@ class Migrate:
         else:
             for _ in range(ROUNDS):
                 try:
+                    await self._fill(progress)  # what was missed before the last restart, too
                     await self.mover.take_place(now.old, None)
                     break
-                except Unavailable:
-                    await self._fill(progress)
+                except Unavailable as error:
+                    log.warning("the way back is not free yet: %s", error.detail)
             else:
                 raise Unavailable("writes outrun the way back: it is tried again")
             await self.migrations.moved(None)
@@ -246,10 +256,17 @@ class Migrate:
         await progress.at(0, 0, finished=True, model=self.milvus.model)
 
 
-async def taken_up(migrations: Migrations, mover: Mover, models: ModelSource) -> Migration | None:
-    """At the start, before the first write: write for both models again, if a migration was under way or is kept."""
+async def taken_up(migrations: Migrations, mover: Mover, models: ModelSource, live: str) -> Migration | None:
+    """At the start, before the first write: write for both models again, if a migration was under way or is kept.
+
+    `live`: the collection that the alias names.
+    """
     now = await migrations.get()
-    if now is not None:
+    if now is not None and now.phase == "kept" and live == now.old:  # killed on the way back, when it was done
+        await migrations.moved(None)
+        await migrations.put(None)
+        return None
+    if now is not None and not (now.phase == "backfill" and live == now.collection):
         backfills = now.phase == "backfill"
         model, name = (now.to, now.collection) if backfills else (now.before, now.old)
         await mover.begin_beside(await models.by_identity(model), name)

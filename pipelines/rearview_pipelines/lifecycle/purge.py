@@ -7,7 +7,7 @@ rewrite. What is noted while it runs is taken by the next round: it may have bee
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -57,15 +57,23 @@ class PurgeNotes:
         found = set()
         for key in await self._objects.keys(_PREFIX):
             noted = json.loads(await self._objects.get(key) or b"{}")
-            if noted and is_gone(head, noted["tenant"], noted["ids"]):
+            gone = forgotten_of(head, noted["tenant"], noted["ids"]) if noted else []
+            if gone:
                 found.add(str(noted["tenant"]))
+                await self._objects.put(key, json.dumps({"tenant": noted["tenant"], "ids": gone}).encode())
             else:
                 await self._objects.delete(key)
         return sorted(found)
 
-    async def done(self, keys: Sequence[str]) -> None:
-        for key in keys:
-            await self._objects.delete(key)
+    async def done(self, tenant: str, taken: Mapping[str, Collection[str]]) -> None:
+        """Take ids off their notes; a note with none left is gone."""
+        for key, ids in taken.items():
+            raw = await self._objects.get(key)
+            left = sorted(set(json.loads(raw)["ids"]) - set(ids)) if raw else []
+            if left:
+                await self._objects.put(key, json.dumps({"tenant": tenant, "ids": left}).encode())
+            else:
+                await self._objects.delete(key)
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,10 @@ class Reindex:
         job.detail |= await self.owner.rewrite_index(progress)
 
 
-def is_gone(head: Head, tenant: str, ids: Collection[str]) -> bool:
-    """Whether all of these are forgotten."""
-    held = [head.get(tenant, id_) for id_ in ids]
-    return all(recorded is not None and recorded.state is State.FORGOTTEN for recorded in held)
+def forgotten_of(head: Head, tenant: str, ids: Collection[str]) -> list[str]:
+    """Those of these that are forgotten: others are being forgotten, or were written anew since."""
+    held = {id_: head.get(tenant, id_) for id_ in ids}
+    return [id_ for id_, recorded in held.items() if recorded is not None and recorded.state is State.FORGOTTEN]
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ class Purge:
             until = max(filter(None, (until, cold.kept_until, locked)), default=None)
             ids |= gone
             job.detail |= {"index": index, "cold_copies": cold.dropped}
-            await self.notes.done(list(noted))
+            await self.notes.done(job.tenant, noted)
         job.detail |= {"ids": len(ids), "left": await self._left(job.tenant, ids)}
         if until is not None:
             job.detail["kept_until"] = {"objects": until.isoformat()}
@@ -119,7 +127,8 @@ class Purge:
         """Notes of what is forgotten by now; one that is being forgotten has a purge of its own."""
         noted = await self.notes.all_of(tenant)
         await self.reader.followed()
-        return {key: ids for key, ids in noted.items() if is_gone(self.reader.head, tenant, ids)}
+        ready = {key: forgotten_of(self.reader.head, tenant, ids) for key, ids in noted.items()}
+        return {key: ids for key, ids in ready.items() if ids}
 
     async def _left(self, tenant: str, ids: Collection[str]) -> dict[str, int]:
         """What a last look finds: copies in the cold tier, parts of snapshots. The index holds tombstones only."""

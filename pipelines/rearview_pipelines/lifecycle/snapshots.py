@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from weakref import WeakValueDictionary
 
 from rearview_pipelines.errors import Conflict, NotFound
 from rearview_pipelines.ports import ObjectStore
@@ -177,6 +178,10 @@ class Snapshots:
         `under_way`: one is being written, which looks at its end what was forgotten meanwhile.
         A part that cannot be read is removed with its whole snapshot: it may hold one of them.
         """
+        async with _writing(tenant):
+            return await self._forgotten(tenant, ids, under_way)
+
+    async def _forgotten(self, tenant: str, ids: Collection[str], under_way: bool) -> datetime | None:
         until: datetime | None = None
         for name, parts in (await self.holding(tenant, ids)).items():
             try:
@@ -216,6 +221,10 @@ class Snapshots:
 
     async def reseal(self, tenant: str) -> int:
         """Seal anew what is not under the active key; answers how many snapshots."""
+        async with _writing(tenant):
+            return await self._resealed(tenant)
+
+    async def _resealed(self, tenant: str) -> int:
         done = 0
         active = self._keys.ring.active
         for name in await self.names(tenant):
@@ -232,6 +241,14 @@ class Snapshots:
             if stale:
                 done += 1
         return done
+
+
+_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+
+def _writing(tenant: str) -> asyncio.Lock:
+    """Held while snapshots of a tenant are written anew: a manifest is read, changed and written back."""
+    return _locks.setdefault(tenant, asyncio.Lock())
 
 
 def _why(error: Exception) -> str:

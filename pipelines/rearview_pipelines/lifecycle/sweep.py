@@ -35,7 +35,7 @@ class Owner(Protocol):
 
     async def archive(self, tenant: str, ids: Sequence[str]) -> list[str]: ...
 
-    async def expire(self, tenant: str, ids: Sequence[str]) -> list[str]: ...
+    async def expire(self, tenant: str, versions: Mapping[str, int]) -> list[str]: ...
 
     async def merge(self, tenant: str, keep: str, others: Sequence[str]) -> int: ...
 
@@ -78,18 +78,23 @@ class Sweep:
         await self.reader.followed()
         await self._require_time(tenant, now, bool(job.parameters.get("force")))
         held = await self._all(tenant, progress)
-        expired = [m.id for m, u in held if fate(m, u, self.policy, now) is Fate.EXPIRE]
-        expired += await self._cold_expired(tenant, now)
+        versions = {m.id: m.version for m, u in held if fate(m, u, self.policy, now) is Fate.EXPIRE}
+        versions |= await self._cold_expired(tenant, now)
+        expired = list(versions)
         archived = [m.id for m, u in held if fate(m, u, self.policy, now) is Fate.ARCHIVE]
         gone = {*expired, *archived}
         archived += self._crowded([(m, u) for m, u in held if m.id not in gone], now)
         total = len(held) + len(expired) + len(archived)
         done = len(held)
         counts = {"looked_at": len(held), "expired": 0, "archived": 0}
-        for name, ids, move in (("expired", expired, self.owner.expire), ("archived", archived, self.owner.archive)):
+        for name, ids in (("expired", expired), ("archived", archived)):
             for start in range(0, len(ids), BATCH):
-                counts[name] += len(await move(tenant, ids[start : start + BATCH]))
-                done += len(ids[start : start + BATCH])
+                chunk = ids[start : start + BATCH]
+                if name == "expired":
+                    counts[name] += len(await self.owner.expire(tenant, {id_: versions[id_] for id_ in chunk}))
+                else:
+                    counts[name] += len(await self.owner.archive(tenant, chunk))
+                done += len(chunk)
                 await progress.at(done, total, **counts)
         counts["merged"] = await self._merge(tenant, now)
         counts["cold_copies_dropped"] = await self.owner.tidy(tenant, LEAST_LIVE)
@@ -110,14 +115,17 @@ class Sweep:
             await progress.at(len(held), len(ids))
         return held
 
-    async def _cold_expired(self, tenant: str, now: datetime) -> list[str]:
+    async def _cold_expired(self, tenant: str, now: datetime) -> dict[str, int]:
+        """Version of each cold memory whose time is over."""
+        over: dict[str, int] = {}
         if not self.reader.head.cold(tenant):
-            return []
-        over = []
+            return over
         ids = await self.cold.matching(tenant, Where())
         for start in range(0, len(ids), PAGE):
             rows = await self.cold.get(tenant, ids[start : start + PAGE])
-            over += [id_ for id_, (memory, _) in rows.items() if fate(memory, NEVER, self.policy, now) is Fate.EXPIRE]
+            for id_, (memory, _) in rows.items():
+                if fate(memory, NEVER, self.policy, now) is Fate.EXPIRE:
+                    over[id_] = memory.version
         return over
 
     def _crowded(self, held: Sequence[tuple[Memory, Use]], now: datetime) -> list[str]:

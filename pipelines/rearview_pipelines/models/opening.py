@@ -23,7 +23,10 @@ class Facts:
 def open_embedder(
     folder: Path, other: Path | None, threads: int, late: LateEncoder | None, *, gentle: bool = False
 ) -> Embedder:
-    """`gentle`: beside whatever else runs. `other`: of the model for languages that the first does not know; None for none. Raises SetupError."""
+    """`gentle`: beside whatever else runs.
+
+    `other`: of the model for languages that the first does not know; None for none. Raises SetupError.
+    """
     first = OnnxEmbedder(folder, threads, late, gentle=gentle)
     if other is None:
         return first

@@ -93,7 +93,7 @@ def _repeated(episodes: Sequence[Episode], clauses: Sequence[Sequence[Clause]], 
     else:
         text = f"In {kind} tasks, again and again: {phrase}." if kind else f"Again and again: {phrase}."
         reasoning = f"{len(where)} of {len(episodes)} episodes."
-    ids = tuple(id_ for at in sorted(where) for id_ in episodes[at].ids[:1])[:MOST_SOURCES]
+    ids = tuple(id_ for at in sorted(where) for id_ in episodes[at].ids)[:MOST_SOURCES]
     return Lesson(text, text, reasoning, ids, len(where), len(episodes), tags_of(phrase), f"again => {feature}"[:200])
 
 
@@ -117,7 +117,7 @@ def _lesson(
         text = f"{when}: {'avoid ' if contrast.avoid else ''}{action}."
         did, left = ("without it", "with it") if contrast.avoid else ("with it", "without it")
         reasoning = f"{well} episodes {did} went well, {badly} {left} did not."
-    ids = [id_ for at in where for id_ in episodes[at].ids[:1]]
+    ids = [id_ for at in where for id_ in episodes[at].ids]
     seen = len(where) + len(contrast.against)
     return Lesson(
         text,

@@ -179,7 +179,7 @@ def _kept(answer: ReflectionOut, episodes: Sequence[Episode]) -> Distilled:
 
 
 def _lesson(rule: RuleOut, text: str, cited: Sequence[Episode]) -> Lesson:
-    ids = tuple(id_ for episode in cited for id_ in episode.ids[:1])
+    ids = tuple(id_ for episode in cited for id_ in episode.ids)[:64]
     tags = tuple(dict.fromkeys(tag.strip()[:64] for tag in rule.tags if tag.strip()))[:8]
     reasoning = shortened(rule.reasoning, MOST_TEXT)
     return Lesson(text, shortened(rule.advice or text, MOST_TEXT), reasoning, ids, len(cited), len(cited), tags)

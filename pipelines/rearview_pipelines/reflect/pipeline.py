@@ -64,7 +64,7 @@ class Reflect:
             skipped["no_episodes"] += 1
         await progress.at(0, len(found))
         for at, scope in enumerate(found, 1):
-            scope.episodes = [await self._reviewed(who, episode, memories) for episode in scope.episodes]
+            scope.episodes = [await self._reviewed(who, scope, episode, memories) for episode in scope.episodes]
             mode, done = await reflected(self.model, scope.episodes, scope.task_type)
             if mode == "model":
                 result.mode = mode
@@ -77,7 +77,15 @@ class Reflect:
         result.skipped = dict(skipped)
         result.lessons = list(dict.fromkeys(result.lessons))
         await self.results.put(job.tenant, result)
+        await self.reader.followed()
+        gone = [id_ for id_ in result.sources if self._is_gone(job.tenant, id_)]
+        if gone:  # forgotten while it was looked at
+            await self.results.forget(job.tenant, gone)
         await progress.at(len(found), len(found), lessons=len(result.lessons), mode=result.mode)
+
+    def _is_gone(self, tenant: str, id_: str) -> bool:
+        held = self.reader.head.get(tenant, id_)
+        return held is None or held.state is State.FORGOTTEN
 
     async def gathered(self, who: Principal, parameters: dict[str, Any]) -> list[Memory]:
         """Episodes of a task, a session or a kind of task that its holder sees; of one alone, its kind beside it."""
@@ -104,12 +112,14 @@ class Reflect:
             found += [memory for memory in chunk.values() if who.may_change(memory)]
         return found
 
-    async def _reviewed(self, who: Principal, episode: Episode, memories: Sequence[Memory]) -> Episode:
-        """The episode with the turns of its sessions; without, where there is no transcript."""
+    async def _reviewed(self, who: Principal, scope: Scope, episode: Episode, memories: Sequence[Memory]) -> Episode:
+        """The episode with the turns of its sessions, of its own holder; without, where there is no transcript."""
         sessions = sorted({m.session for m in memories if m.id in episode.ids and m.session})
         said: list[Said] = []
         for session in sessions:
-            page = await self.transcripts.page(who, session, 0, MOST_TURNS, self.clock.now())
+            page = await self.transcripts.page(
+                who, session, 0, MOST_TURNS, self.clock.now(), of=(scope.agent, scope.user)
+            )
             said += [Said(t["role"], _told(t), t["turn"], t["id"]) for t in page.turns]
         if not said:
             return episode

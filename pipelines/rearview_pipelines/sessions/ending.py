@@ -51,7 +51,8 @@ def line(session: Session, outcome: Outcome | None) -> str:
 
 
 def _episode(session: Session, turns: Sequence[Said], said: Sequence[Statement], outcome: Outcome | None) -> Draft:
-    sources = tuple(dict.fromkeys(turn.id for turn in turns if turn.id))[-MOST_SOURCES:]
+    told = [id_ for one in said for id_ in one.sources]  # what the summary is made of comes first
+    sources = tuple(dict.fromkeys([*told, *(turn.id for turn in reversed(turns) if turn.id)]))[:MOST_SOURCES]
     summary = shortened(" ".join(one.text for one in said), SUMMARY)
     return Draft(
         text=line(session, outcome),

@@ -1,5 +1,6 @@
 """Sessions as the writer keeps them: begun, changed, updated by what is observed, and ended."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -105,7 +106,8 @@ class Sessions:
     ) -> tuple[Session, list[Draft]]:
         """What a session leaves; it is under way until `left`. Raises NotFound."""
         held = await self._held(principal, session, agent, user)
-        return held, ended(held, await self._said(principal, held), outcome)
+        said = await self._said(principal, held)
+        return held, await asyncio.to_thread(ended, held, said, outcome)
 
     async def left(self, principal: Principal, session: Session) -> None:
         """It was summed up. Kept until it was idle for long enough, so that ending it again answers the same."""

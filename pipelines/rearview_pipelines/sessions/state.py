@@ -133,9 +133,13 @@ def _with(entries: tuple[str, ...], entry: str) -> tuple[str, ...]:
 def without(state: State, texts: list[str]) -> State:
     """The state without entries that say what these texts say: they are to be forgotten."""
 
+    gone = [plain for text in texts if (plain := " ".join(text.split()))]
+
     def is_of(entry: str | None) -> bool:
-        bare = (entry or "").removesuffix("…").strip()
-        return bool(bare) and any(bare in text or text in bare for text in texts if text)
+        """Whether an entry says it: whole, a piece of it, or behind the name of a tool."""
+        bare = " ".join((entry or "").split()).removesuffix("…").strip()
+        said = [piece for piece in (bare, bare.partition(": ")[2]) if piece]
+        return any(piece in text or text in piece for piece in said for text in gone)
 
     update: dict[str, Any] = {}
     for name in ("goal", "latest_instruction", "stuck_on", "next_step"):

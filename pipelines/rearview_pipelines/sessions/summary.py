@@ -22,6 +22,7 @@ MOST = 10
 LONGEST = 400
 """Characters of one statement."""
 MOST_TAGS = 3
+MOST_SOURCES = 64
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{3,}")
 
 
@@ -79,7 +80,7 @@ def statements(turns: Sequence[Said], most: int = MOST) -> list[Statement]:
 def _joined(first: Statement, turn: Said) -> Statement:
     numbers = first.turns if turn.number is None else tuple(sorted({*first.turns, turn.number}))
     sources = tuple(dict.fromkeys((*first.sources, *((turn.id,) if turn.id else ()))))
-    return Statement(first.text, first.kind, first.tags, numbers, sources)
+    return Statement(first.text, first.kind, first.tags, numbers, sources[:MOST_SOURCES])
 
 
 def tags_of(text: str) -> tuple[str, ...]:

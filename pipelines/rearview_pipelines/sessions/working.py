@@ -76,8 +76,8 @@ class WorkingMemory:
                 gone += 1
         return gone
 
-    async def scrub(self, tenant: str, session: str, texts: Collection[str], ids: Collection[str]) -> int:
-        """Take out what these texts said; answers how many states changed."""
+    async def scrub(self, tenant: str, session: str | None, texts: Collection[str], ids: Collection[str]) -> int:
+        """Take out what these texts said, in one session or in all; answers how many states changed."""
         changed = 0
         for key in await self._objects.keys(_folder(tenant, session)):
             held = await self._read(tenant, key)

@@ -19,7 +19,9 @@ class FolderStore:
         self._root = root
 
     async def check(self) -> None:
-        """A folder is made when it is first written to."""
+        """A folder is made when it is first written to; what a kill left half written is removed."""
+        for left in self._root.rglob("*.tmp") if self._root.is_dir() else ():
+            left.unlink(missing_ok=True)
 
     async def put(self, key: str, data: bytes, *, new: bool = False, fleeting: bool = False) -> datetime | None:
         path = self._path(key)

@@ -199,6 +199,7 @@ class MilvusIndex:
         `dimension`: it is of another model; what is written there then goes through `copy`.
         """
         self._mirror = Mirror(name, dimension=dimension) if name is not None else None
+        self._partitions = {known for known in self._partitions if known[0] == self._live.name}  # names come again
 
     @property
     def mirrors(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from pymilvus import MilvusClient
 
 from rearview_pipelines.errors import Unavailable
-from rearview_pipelines.memory import Memory
+from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Part
 from rearview_pipelines.stores import collection
 from rearview_pipelines.stores.milvus import MilvusIndex, translated
@@ -41,11 +41,13 @@ class Rewriter:
         self._index = index
         self._whole = whole
         self._connect = (uri, token, seconds)
+        self._name = ""
 
     async def begin(self) -> None:
         """A fresh collection; from now on every change is made in both. What an earlier attempt left is dropped."""
         await self._index.mirror(None)
         name = await self._sync(self._begun)
+        self._name = name
         await self._index.mirror(name)
 
     def _begun(self, client: MilvusClient) -> str:
@@ -91,6 +93,9 @@ class Rewriter:
     @staticmethod
     def _placed(client: MilvusClient, new: str) -> str:
         old = collection.current_generation(client)
+        if old == new:  # an earlier call moved it, and its answer was lost
+            others = [name for name in collection.generations(client) if name != new]
+            return others[-1] if others else new
         for partition in client.list_partitions(old):
             if not client.has_partition(new, partition):
                 client.create_partition(new, partition)
@@ -110,7 +115,9 @@ class Rewriter:
 
     async def copy(self, tenant: str, ids: Sequence[str]) -> int:
         """Copy memories as they are now; answers how many. Called under the writer's lock."""
-        rows = await self._whole.whole(tenant, ids, tokens=True)
+        held = await self._whole.whole(tenant, ids, tokens=True)
+        # Of what is forgotten nothing is carried over but that it was there.
+        rows = [(m, () if m.state is State.FORGOTTEN else parts) for m, parts in held]
         if rows:
             await self._index.copy(rows)
         return len(rows)
@@ -122,7 +129,7 @@ class Rewriter:
         """
         if not self._index.mirrors:
             raise Unavailable("the fresh collection missed a change: it has to be begun anew")
-        old = await self._sync(self._switched)
+        old = await self._sync(lambda client: self._placed(client, self._name))
         await self._index.mirror(None)
         await self._index.refresh()
         return old
@@ -134,11 +141,8 @@ class Rewriter:
     async def drop(self, old: str) -> None:
         """Drop a collection, once what was asked of it has ended."""
         await asyncio.sleep(GRACE_SECONDS)
-        await self._sync(lambda client: client.drop_collection(old))
-
-    @classmethod
-    def _switched(cls, client: MilvusClient) -> str:
-        return cls._placed(client, collection.generations(client)[-1])
+        if old != self._index.generation:
+            await self._sync(lambda client: client.drop_collection(old))
 
     async def abandon(self) -> None:
         """Drop what was begun."""

@@ -25,6 +25,8 @@ _DENIED = frozenset({"AccessDenied", "403", "Forbidden", "InvalidAccessKeyId", "
 _FULL = frozenset({"507", "InsufficientStorage", "QuotaExceeded", "EntityTooLarge"})
 _TAKEN = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409"})
 _FOR_A_PLACE = "set REARVIEW_S3_BUCKET to a bucket that exists"
+NULL = "null"
+"""What a version is called that was written while a bucket's versioning was suspended."""
 FOREVER = datetime.max.replace(tzinfo=UTC)
 """Until when a legal hold keeps an object: nobody knows."""
 
@@ -121,9 +123,11 @@ class S3Store:
             )
         except ClientError as error:
             if new and _code(error) in _TAKEN:
+                if self._get(key, None) == data:
+                    return None  # our own, of which the answer was lost
                 raise AlreadyThere(key.rpartition("/")[2]) from error
             raise
-        return None if new else self._drop_versions(key, keep=answer.get("VersionId"))
+        return None if new else self._drop_versions(key, keep=answer.get("VersionId") or NULL)
 
     def _encrypted(self) -> Mapping[str, str]:
         kind = self._options.encryption

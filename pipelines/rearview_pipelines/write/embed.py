@@ -18,13 +18,15 @@ def context_of(draft: Draft) -> str:
 
 
 async def embed(work: Work, tools: Tools) -> None:
-    """Parts that an edit brought along are kept."""
-    waiting = [item for item in work.open if not item.parts]
+    """Parts that an edit brought along are kept; those of a model that the store has moved from since are not."""
+    name = tools.embedder.name
+    waiting = [item for item in work.open if not item.parts or item.model not in ("", name)]
     contexts = [context_of(item.draft) for item in waiting]
     embedded = await tools.embedder.documents(
         [Passage(context, item.draft.text) for context, item in zip(contexts, waiting, strict=True)]
     )
     for item, context, pieces in zip(waiting, contexts, embedded, strict=True):
+        item.model = name
         item.parts = tuple(
             Part(
                 number,

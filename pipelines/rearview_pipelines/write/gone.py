@@ -77,6 +77,18 @@ async def forgotten(
     if tools.cold is not None and memories:
         done.places["cold"] = await tools.cold.holding(principal.tenant, [m.id for m in memories])
     done.places["hot"] = sum(not _is_cold(memory, tools) for memory in memories)
+    # First what nobody finds again by the records: a failure here is tried again while those are still there.
+    if results is not None:
+        await results.forget(principal.tenant, [m.id for m in memories] + done.rejudged)
+    said: list[str] = []
+    if transcripts is not None:
+        said = await _transcripts(principal, scope, memories, transcripts, done)
+    if working is not None:
+        done.places["sessions"] = await _sessions(principal, scope, memories, working)
+        if scope.turns is not None and said:
+            done.places["sessions"] += await working.scrub(principal.tenant, scope.turns[0], said, ())
+    if scope.user is not None:
+        await tools.handouts.forget(principal.tenant, scope.user)
     for start in range(0, len(memories), BATCH):
         chunk = memories[start : start + BATCH]
         try:
@@ -92,17 +104,6 @@ async def forgotten(
         await store(work, tools)
         for before, _ in derived.kept:
             tools.changes.note(principal.tenant, before.id)
-    if results is not None:
-        await results.forget(principal.tenant, [*done.ids, *done.rejudged])
-    said: list[str] = []
-    if transcripts is not None:
-        said = await _transcripts(principal, scope, memories, transcripts, done)
-    if working is not None:
-        done.places["sessions"] = await _sessions(principal, scope, memories, working)
-        if scope.turns is not None and said:
-            done.places["sessions"] += await working.scrub(principal.tenant, scope.turns[0], said, ())
-    if scope.user is not None:
-        await tools.handouts.forget(principal.tenant, scope.user)
     return done
 
 
@@ -127,12 +128,8 @@ async def _sessions(principal: Principal, scope: Scope, memories: Sequence[Memor
     gone = 0
     if scope.session is not None or scope.user is not None:
         gone += await working.forget(principal, scope.session, scope.user)
-    of: dict[str, list[Memory]] = {}
-    for memory in memories:
-        if memory.session is not None and memory.session != scope.session:
-            of.setdefault(memory.session, []).append(memory)
-    for session, said in of.items():
-        gone += await working.scrub(principal.tenant, session, [m.text for m in said], {m.id for m in said})
+    if memories:  # in whichever session they were said, or seeded
+        gone += await working.scrub(principal.tenant, None, [m.text for m in memories], {m.id for m in memories})
     return gone
 
 

@@ -34,6 +34,7 @@ class Item:
     restates           whether that edit says something else
     ended_by           a later item of the same request that replaces it
     suspected          why it is to be quarantined
+    model              that made its vectors; "" for parts that were there
     digest             of the signed record
     revives            whether it may bring back what was forgotten: only who writes it anew on purpose
     final              whether its receipt will not change any more
@@ -60,6 +61,7 @@ class Item:
     redactions: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     memory: Memory | None = None
+    model: str = ""
     digest: str = ""
     revives: bool = True
     receipt: Receipt | None = None

@@ -105,8 +105,10 @@ async def _answer(work: Work, items: Sequence[Item], tools: Tools) -> None:
 
 
 def _is_forgotten(item: Item, tools: Tools) -> bool:
-    recorded = tools.ledger.head.get(item.tenant, item.id)
-    return recorded is not None and recorded.state is State.FORGOTTEN
+    """Whether it, or anything that it was derived from, was forgotten."""
+    derived = item.draft.source.derived_from if item.draft.source.kind is SourceKind.REFLECTION else ()
+    held = [tools.ledger.head.get(item.tenant, id_) for id_ in (item.id, *derived)]
+    return any(recorded is not None and recorded.state is State.FORGOTTEN for recorded in held)
 
 
 async def _renew(item: Item, taken: Mapping[tuple[str, str], Item], tools: Tools) -> None:

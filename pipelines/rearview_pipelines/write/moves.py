@@ -69,18 +69,22 @@ class Moves:
         """Record as forgotten what the ledger does not know; answers how many."""
         return await self._moved(lambda: moving.bury(tenant, ids, self._tools))
 
-    async def expire(self, tenant: str, ids: Sequence[str]) -> list[str]:
-        """Forget memories whose time is over; answers which were. Their bytes go with the next purge."""
+    async def expire(self, tenant: str, versions: Mapping[str, int]) -> list[str]:
+        """Forget memories whose time is over, unless they changed since; answers which were."""
 
         async def expired() -> list[str]:
-            found = await self._tools.index.get(tenant, ids)
-            over = [memory for memory in found.values() if memory.state is not State.FORGOTTEN]
+            found = await self._tools.index.get(tenant, list(versions))
+            over = [m for m in found.values() if m.state is not State.FORGOTTEN and m.version == versions[m.id]]
             if over:
-                await forgetting.forget(over, self._tools)
                 await self._note_purge(tenant, [memory.id for memory in over])
+                await forgetting.forget(over, self._tools)
+                await self._start_purge(tenant)
             return [memory.id for memory in over]
 
         return await self._moved(expired)
+
+    async def _start_purge(self, tenant: str) -> str | None:
+        raise NotImplementedError
 
     async def _note_purge(self, tenant: str, ids: Sequence[str]) -> None:
         raise NotImplementedError
@@ -179,8 +183,11 @@ class Moves:
         rewriter = self._owned()
 
         async def taken() -> str:
-            second = self._tools.beside.second
-            if second is None or second.missed:
+            second, head = self._tools.beside.second, self._tools.ledger.head
+            if second is not None:  # what was taken back, or went cold since, is not missed
+                known = {key: head.get(*key) for key in second.missed}
+                second.missed = {k for k, held in known.items() if held is not None and not held.cold}
+            if second is None or second.missed or not rewriter.index.mirrors:
                 raise Unavailable("something was not written for both models: it is done again")
             old = await rewriter.take_place(name)
             await follow_model(self._tools.embedder, rewriter.index.model)

@@ -125,15 +125,17 @@ async def restore(tenant: str, rows: Sequence[Row], tools: Tools) -> dict[str, i
     for memory, parts in rows:
         done = _fate(tenant, memory, parts, there.get(memory.id), tools)
         counts[done] = counts.get(done, 0) + 1
-        if done not in ("restored", "put_back"):
+        if done not in ("restored", "put_back", "older"):
             continue
+        if done == "older":  # all that is left of it: the next version of what is recorded
+            memory = _as_recorded(memory, tools)
         back, digest = memory, vouched_digest(memory, tools.keys) or ""
         if memory.tier is Tier.COLD or memory.embedding_model != tools.embedder.name:
             # Its place in the cold tier is gone; or the store has moved to another model since.
             parts = await _of_this_model(memory, parts, tools)
             back, digest = _moved(memory, Tier.HOT, digest_of_parts(parts), tools.clock.now(), tools)
         put.append((back, parts))
-        if done == "restored" or back is not memory:
+        if done in ("restored", "older") or back is not memory:
             events.append(event_of(Op.RESTORE, back, digest))
     if events:
         await persist(put, events, (), tools)
@@ -142,6 +144,14 @@ async def restore(tenant: str, rows: Sequence[Row], tools: Tools) -> dict[str, i
     for memory, _ in put:
         tools.changes.note(tenant, memory.id)
     return counts
+
+
+def _as_recorded(memory: Memory, tools: Tools) -> Memory:
+    """An older version of what is lost, signed as the one after the last that was recorded, in its state."""
+    recorded = tools.ledger.head.get(memory.tenant, memory.id)
+    assert recorded is not None
+    update = {"version": recorded.version + 1, "state": recorded.state, "updated_at": tools.clock.now()}
+    return signed(memory.model_copy(update=update), tools.keys.ring)[0]
 
 
 async def bury(tenant: str, ids: Sequence[str], tools: Tools) -> int:
@@ -172,7 +182,7 @@ def _fate(tenant: str, memory: Memory, parts: Sequence[Part], there: Memory | No
     if recorded.state is State.FORGOTTEN:
         return "forgotten"
     if recorded.version > memory.version:
-        return "newer"
+        return "newer" if there is not None else "older"
     if not recorded.vouches(memory.version, digest):
         return "altered"
     return "there" if there is not None and is_sound(there, tools) else "put_back"
