@@ -1,12 +1,15 @@
 """Forgetting that holds: by every scope, in every place; and no byte of it is left when the purge is done."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rearview_pipelines.errors import Forbidden, NotFound
 from rearview_pipelines.principal import Principal, Role
 from rearview_pipelines.requests import Filters, ForgetRequest, ObserveRequest, RecallRequest, TranscriptRequest
+from rearview_pipelines.stores.milvus import MilvusIndex
 from tests.rig import ADMIN, Rig, opened, traces
 
 SECRET = "Zanzibarquokka"
@@ -128,3 +131,28 @@ async def test_writes_go_on_while_the_index_is_rewritten(tmp_path: Path) -> None
         assert {m for m in await rig.milvus.ids("default")} == {*ids, *late}
         assert traces(tmp_path, ["Late fact 0 on", "Fact number 10 about"]) == []
         assert (await rig.service.get(ADMIN, late[5])).text == "Late fact 5 on gadget 5."
+
+
+async def test_a_reader_of_the_old_collection_finds_token_vectors_of_what_was_written_since(tmp_path: Path) -> None:
+    async with opened(tmp_path) as rig:
+        await rig.write(TEXT)
+        reader = await MilvusIndex.open(
+            str(tmp_path / "milvus.db"), model=rig.milvus.model, dimension=rig.milvus.dimension
+        )
+        try:
+            rewriter = rig.writer.rewriter
+            assert rewriter is not None
+            await rewriter.begin()
+            for id_ in await rewriter.ids("default"):
+                await rewriter.copy("default", [id_])
+            old = await rewriter.switch()
+            assert reader.generation == old != rig.milvus.generation
+            [(memory, parts)] = await rewriter.whole("default", await rewriter.ids("default"))
+            since = memory.model_copy(update={"id": memory.id[:-1] + ("a" if memory.id[-1] != "a" else "b")})
+            part = replace(parts[0], tokens=np.ones((3, 4), np.int8), late="late")
+            await rig.milvus.upsert([(since, [part])])
+            found = await reader.tokens("default", "late", [since.id]) or {}
+            assert {id_: len(tokens) for id_, tokens in found.items()} == {since.id: 3}
+            assert reader.generation == rig.milvus.generation
+        finally:
+            await reader.close()

@@ -75,7 +75,7 @@ class HotIndex:
         self._changes = changes
         self._limit = limit
         self._tokens = changes is None
-        self._looked = 0.0
+        self._looked: tuple[str | None, float] = (None, 0.0)
         self._held: OrderedDict[str, _Held] = OrderedDict()
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._not_before: dict[str, float] = {}
@@ -216,8 +216,9 @@ class HotIndex:
             if unchanged or now < held.left_alone:
                 self._held.move_to_end(tenant)
                 return  # nothing was recorded since, or the writer did not answer a moment ago
-        if held is None and self._changes is not None and now - self._looked >= ASK_SECONDS:
-            self._looked = now
+        mark_seen, looked = self._looked
+        if held is None and self._changes is not None and (mark != mark_seen or now - looked >= ASK_SECONDS):
+            self._looked = (mark, now)
             await self._look_up(self._changes, tenant)
         if await self._scope(tenant) is not None and held is not None:
             held.mark, held.asked = mark, now

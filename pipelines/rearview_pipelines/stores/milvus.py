@@ -145,6 +145,14 @@ class MilvusIndex:
         uri, token = self._connect
         self._live = await asyncio.to_thread(look_up, uri, token, self._timeout)
 
+    async def _was_replaced(self) -> bool:
+        """Whether the alias stands for another collection than the one that is read, which then is read from now on."""
+        before = self._live
+        await self.refresh()
+        if self.model != before.model:
+            raise Unavailable("the store has moved to another model: ask again")
+        return self._live.name != before.name
+
     async def close(self) -> None:
         await self._client.close()
 
@@ -298,6 +306,9 @@ class MilvusIndex:
         else:
             keys = [row_id(id_, part) for id_ in ids for part in (0, 1)]
             rows = await self._by_key(tenant, keys, fields, fresh=True)
+            if {row["memory"] for row in rows} < set(ids) and await self._was_replaced():
+                # Written after another collection took this one's place, which is still there for a moment.
+                rows = await self._by_key(tenant, keys, fields, fresh=True)
             rows += await self._further_parts(tenant, rows, fields)
         found: dict[str, list[Tokens]] = {}
         for row in sorted(rows, key=lambda r: (r["memory"], r["part"])):
