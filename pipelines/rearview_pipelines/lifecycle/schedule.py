@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from rearview_pipelines.errors import RearviewError
 from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.jobs import OPEN, Job, Jobs
+from rearview_pipelines.lifecycle.notes import Notes
 from rearview_pipelines.memory import Layer
 from rearview_pipelines.ports import Clock, Condition, MemoryIndex, ObjectStore, Where
 from rearview_pipelines.reflect.episodes import is_episode
@@ -108,17 +109,17 @@ class Schedule:
         day = local.date() if local.time() >= at else local.date() - timedelta(days=1)
         begun = []
         for tenant in self.reader.head.tenants():
-            noted = await self._noted(tenant)
+            noted = await self._notes.of(tenant)
             if "snapshot" not in noted:  # new: the first night comes
-                await self._note(tenant, {"snapshot": day.isoformat(), "sweep": day.isoformat()})
+                await self._notes.add(tenant, {"snapshot": day.isoformat(), "sweep": day.isoformat()})
                 continue
             if noted["snapshot"] < day.isoformat():
                 job = await self.starter.start_job(tenant, "snapshot", {})
-                await self._note(tenant, {"snapshot": day.isoformat(), "snapshot_job": job.id})
+                await self._notes.add(tenant, {"snapshot": day.isoformat(), "snapshot_job": job.id})
                 begun.append(job)
             elif noted["sweep"] < day.isoformat() and await self._is_over(tenant, noted.get("snapshot_job", "")):
                 begun.append(await self.starter.start_job(tenant, "sweep", {}))
-                await self._note(tenant, {"sweep": day.isoformat()})
+                await self._notes.add(tenant, {"sweep": day.isoformat()})
         return begun
 
     async def _is_over(self, tenant: str, id_: str) -> bool:
@@ -147,7 +148,7 @@ class Schedule:
         now = self.clock.now()
         begun = []
         for tenant in self.reader.head.tenants():
-            noted = await self._noted(tenant)
+            noted = await self._notes.of(tenant)
             since = datetime.fromisoformat(noted["counted"]) if "counted" in noted else now - HOUR
             if "counted" in noted and now - since < HOUR:
                 continue
@@ -157,7 +158,7 @@ class Schedule:
             for kind in [kind for kind, n in counts.items() if n >= NEW_EPISODES]:
                 begun.append(await self.starter.start_job(tenant, "reflect", {"task_type": kind}))
                 del counts[kind]
-            await self._note(tenant, {"counted": now.isoformat(), "episodes": json.dumps(counts)})
+            await self._notes.add(tenant, {"counted": now.isoformat(), "episodes": json.dumps(counts)})
         return begun
 
     async def _new(self, tenant: str, since: datetime) -> list[str]:
@@ -172,13 +173,6 @@ class Schedule:
         found = await self.index.get(tenant, [id_ for _, id_ in keys])
         return [memory.task_type for memory in found.values() if memory.task_type and is_episode(memory)]
 
-    async def _noted(self, tenant: str) -> dict[str, str]:
-        raw = await self.objects.get(_key(tenant))
-        return dict(json.loads(raw)) if raw else {}
-
-    async def _note(self, tenant: str, what: Mapping[str, str]) -> None:
-        await self.objects.put(_key(tenant), json.dumps({**await self._noted(tenant), **what}).encode())
-
-
-def _key(tenant: str) -> str:
-    return f"schedule/{tenant_hash(tenant)}.json"
+    @property
+    def _notes(self) -> Notes:
+        return Notes(self.objects, "schedule")

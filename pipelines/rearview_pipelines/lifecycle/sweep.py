@@ -1,6 +1,5 @@
 """The nightly sweep of a tenant: what is over is forgotten, what faded goes cold, what is old leaves the store."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from rearview_pipelines.ledger.ledger import LedgerReader
 from rearview_pipelines.lifecycle.consolidate import clusters
 from rearview_pipelines.lifecycle.decide import DAY, NEVER, Fate, fate, over_capacity
 from rearview_pipelines.lifecycle.jobs import Job, Jobs, Progress
+from rearview_pipelines.lifecycle.notes import Notes
 from rearview_pipelines.lifecycle.policy import Lifecycle
 from rearview_pipelines.lifecycle.snapshots import Snapshots
 from rearview_pipelines.memory import Memory, State
 from rearview_pipelines.ports import Clock, MemoryIndex, ObjectStore, Part, Where
 from rearview_pipelines.stores.cold import ColdStore
-from rearview_pipelines.stores.packing import tenant_hash
 from rearview_pipelines.write.usage import Use
 
 log = logging.getLogger(__name__)
@@ -102,7 +101,7 @@ class Sweep:
             counts[name] = await aging.expire(tenant, now)
         counts["snapshots_removed"] = await self.snapshots.prune(tenant, self.policy.snapshots)
         counts["jobs_removed"] = await self.jobs.prune(tenant)
-        await self._note(tenant, {"swept": now.isoformat()})
+        await self._notes.add(tenant, {"swept": now.isoformat()})
         await progress.at(total, total, **counts)
 
     async def _all(self, tenant: str, progress: Progress) -> list[tuple[Memory, Use]]:
@@ -140,7 +139,7 @@ class Sweep:
 
     async def _merge(self, tenant: str, now: datetime) -> int:
         """Weekly: near-duplicates become one."""
-        noted = await self._noted(tenant)
+        noted = await self._notes.of(tenant)
         last = noted.get("merged")
         if not self.policy.merge_days or (last and now - datetime.fromisoformat(last) < self.policy.merge_days * DAY):
             return 0
@@ -151,30 +150,23 @@ class Sweep:
         merged = 0
         for keep, others in clusters(rows):
             merged += await self.owner.merge(tenant, keep, others)
-        await self._note(tenant, {"merged": now.isoformat()})
+        await self._notes.add(tenant, {"merged": now.isoformat()})
         return merged
 
     async def _require_time(self, tenant: str, now: datetime, force: bool) -> None:
         """Raises Conflict if the clock is not to be trusted: what time decides cannot be taken back."""
-        last = (await self._noted(tenant)).get("swept")
+        last = (await self._notes.of(tenant)).get("swept")
         if last is None:
             return
         before = datetime.fromisoformat(last)
         if now < before:
             raise Conflict(f"the clock is behind the last sweep ({last}): set it right")
         if now - before > LONG and not force:
-            await self._note(tenant, {"swept": now.isoformat()})
+            await self._notes.add(tenant, {"swept": now.isoformat()})
             raise Conflict(
                 f"the last sweep was {(now - before) / DAY:.0f} days ago: if the clock is right, sweep once more"
             )
 
-    async def _noted(self, tenant: str) -> dict[str, str]:
-        raw = await self.objects.get(_key(tenant))
-        return dict(json.loads(raw)) if raw else {}
-
-    async def _note(self, tenant: str, what: Mapping[str, str]) -> None:
-        await self.objects.put(_key(tenant), json.dumps({**await self._noted(tenant), **what}).encode())
-
-
-def _key(tenant: str) -> str:
-    return f"sweeps/{tenant_hash(tenant)}.json"
+    @property
+    def _notes(self) -> Notes:
+        return Notes(self.objects, "sweeps")

@@ -64,10 +64,7 @@ def _on_whichever_is_there(read: Callable[..., Awaitable[_Result]]) -> Callable[
         except Unavailable as error:
             if not _is_missing(error.__cause__):
                 raise
-            model = self.model
-            await self.refresh()
-            if self.model != model:
-                raise Unavailable("the store has moved to another model: ask again") from error
+            await self._was_replaced(error)
             return await read(self, *args, **kwargs)
 
     return reading
@@ -145,12 +142,12 @@ class MilvusIndex:
         uri, token = self._connect
         self._live = await asyncio.to_thread(look_up, uri, token, self._timeout)
 
-    async def _was_replaced(self) -> bool:
+    async def _was_replaced(self, because: Exception | None = None) -> bool:
         """Whether the alias stands for another collection than the one that is read, which then is read from now on."""
         before = self._live
         await self.refresh()
         if self.model != before.model:
-            raise Unavailable("the store has moved to another model: ask again")
+            raise Unavailable("the store has moved to another model: ask again") from because
         return self._live.name != before.name
 
     async def close(self) -> None:
